@@ -12,12 +12,8 @@ from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.consumer_records import (
-    ConsumerRecord,
-    ConsumerRecords,
-    Deserializer,
-    deserializer,
-)
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.one_thread import OneThread
 from spark_kafka_source.consumer.reading import Reading
@@ -48,7 +44,6 @@ from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-from spark_kafka_source.typed import TypedConfig
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
@@ -96,15 +91,15 @@ class KafkaConsumer:
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
+        deserializers = {
+            "key": _named(configuration, "key", key_deserializer),
+            "value": _named(configuration, "value", value_deserializer),
+        }
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
-        self._deserializers = (
-            deserializer("key_deserializer", key_deserializer),
-            deserializer("value_deserializer", value_deserializer),
-        )
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
-            _check_deserializers(self._config.typed, *self._deserializers)
+            self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
         self._one_thread = OneThread()
@@ -141,10 +136,15 @@ class KafkaConsumer:
     @property
     def _columns_read(self) -> tuple[str, ...]:
         # A batch can only be divided with its offsets.
-        return tuple(dict.fromkeys((*self._columns, _OFFSET)))
+        return tuple(dict.fromkeys((*self._columns, _OFFSET, *self._deserializers.columns)))
 
     def _new_reading(self) -> Reading:
-        decoding = Decoding(self._columns_read, self._config.fetch, typed=self._typed)
+        decoding = Decoding(
+            self._columns_read,
+            self._config.fetch,
+            typed=self._typed,
+            deserializers=self._deserializers,
+        )
         return Reading(
             self._client,
             decoding,
@@ -246,14 +246,13 @@ class KafkaConsumer:
             self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
-            batches = self._reading.take(self._config.poll.max_poll_records)
-            if batches or deadline.expired:
-                self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
-                next_offsets = self._commits.next_offsets({where for where, _ in batches})
+            taken = self._reading.take(self._config.poll.max_poll_records)
+            if taken or deadline.expired:
+                self._metrics.records.record(sum(each.batch.num_rows for each in taken))
+                next_offsets = self._commits.next_offsets({each.topic_partition for each in taken})
                 return ConsumerRecords(
-                    batches,
+                    taken,
                     self._columns,
-                    *self._deserializers,
                     next_offsets,
                     without_rows=None if self._typed is None else self._typed.schema,
                 )
@@ -547,6 +546,7 @@ class KafkaConsumer:
                 self._waiting.close()
                 self._reading.close()
                 self._client.close()
+                self._deserializers.close()
 
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:
@@ -565,11 +565,11 @@ def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _check_deserializers(
-    config: TypedConfig, key: Deserializer | None, value: Deserializer | None
-) -> None:
-    given = {"key": key, "value": value}
-    for each in config.parts:
-        if given[each.part] is not None:
-            found = f"is given as well as '{each.option('format')}'"
-            raise ConfigurationError(f"{each.part}_deserializer", found, "Give one of them")
+def _named(configuration: dict[str, object], part: str, given: object) -> tuple[str, object]:
+    """Return the name of an argument and the given deserializer. The name may have a dot."""
+    name, dotted = f"{part}_deserializer", f"{part}.deserializer"
+    if dotted not in configuration:
+        return name, given
+    if given is not None:
+        raise ConfigurationError(dotted, "is given twice", "Give it once")
+    return dotted, configuration.pop(dotted)

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from spark_kafka_source.consumer.consumer_records import Taken
+from spark_kafka_source.consumer.deserializers import Deserializers, RecordDeserializationError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.records import Chunk, RecordLimit, record_batch
+from spark_kafka_source.topic_partition import TopicPartition
 
 if TYPE_CHECKING:  # Most consumers do not need these.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
@@ -30,6 +33,8 @@ class Decoding:
     limit: RecordLimit = field(default_factory=RecordLimit)
     typed: "TypedDecoding | None" = None
     """Decoder of keys and values, or None: they stay bytes."""
+    deserializers: Deserializers = field(default_factory=lambda: Deserializers({}))
+    """The user's deserializers, of parts that stay bytes."""
 
     def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
         """Return the records, and the error of the bad record after them, or None."""
@@ -39,28 +44,29 @@ class Decoding:
 
 
 class Unread:
-    """Records of one fetch from `offset` on, in order.
+    """Records of one fetch of one partition, from `offset` on, in order.
 
     `next_offset` is after the taken records. `cut_batch_bytes` is known at the end: see `Chunk`.
     """
 
-    def __init__(self, fetched: Fetched, decoding: Decoding) -> None:
+    def __init__(self, where: TopicPartition, fetched: Fetched, decoding: Decoding) -> None:
         self.offset = self.next_offset = fetched.offset
         self.leader_epoch = fetched.leader_epoch
         self.cut_batch_bytes = 0
-        self._decoding = decoding
+        self._where, self._decoding = where, decoding
         self._chunks = fetched.chunks
         self._chunk: Chunk | None = None
-        self._failure: BadRecordError | None = None
+        self._failure: BadRecordError | RecordDeserializationError | None = None
         self._batch: pa.RecordBatch | None = None
         self._row = 0
         self._after_batch = fetched.offset
 
-    def take(self, max_records: int) -> pa.RecordBatch | None:
+    def take(self, max_records: int) -> Taken | None:
         """Return up to `max_records` of the next records, or None after the last one.
 
-        `next_offset` moves behind them. Raises `CorruptRecordError`, the `BadRecordError` of the
-        next record, and `NotKnownYetError` while their schema is not known.
+        `next_offset` moves behind them. Raises `CorruptRecordError`, the `BadRecordError` or
+        `RecordDeserializationError` of the next record, and `NotKnownYetError` while their schema
+        is not known.
         """
         while self._batch is None or self._row >= self._batch.num_rows:
             if self._failure is not None:
@@ -72,11 +78,25 @@ class Unread:
             self._row, self._chunk = 0, None
             if not self._batch.num_rows:
                 self.next_offset = self._after_batch
-        part = self._batch.slice(self._row, max_records)
-        self._row += part.num_rows
+        taken = self._deserialized(self._batch, max_records)
+        self._row += taken.batch.num_rows
         ended = self._row >= self._batch.num_rows
-        self.next_offset = self._after_batch if ended else part.column("offset")[-1].as_py() + 1
-        return part
+        last_offset = taken.batch.column("offset")[-1].as_py()
+        self.next_offset = self._after_batch if ended else last_offset + 1
+        return taken
+
+    def _deserialized(self, batch: pa.RecordBatch, max_records: int) -> Taken:
+        """Return the next records before the first bad one. If it is the next, raise its error."""
+        part = batch.slice(self._row, max_records)
+        taken, failure = self._decoding.deserializers.deserialized(self._where, part)
+        if failure is not None:
+            end = self._row + taken.batch.num_rows
+            self._batch, self._failure = batch.slice(0, end), failure
+            self._after_batch = failure.offset
+            if not taken.batch.num_rows:
+                self.next_offset = failure.offset
+                raise failure
+        return taken
 
     def _decoded(self, chunk: Chunk) -> pa.RecordBatch:
         batch, self._failure = self._decoding.decoded(chunk)
