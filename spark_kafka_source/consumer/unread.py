@@ -1,12 +1,13 @@
 """Unread records of one fetch, as Arrow, a few records at a time."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
 from spark_kafka_source.consumer.consumer_records import Taken
 from spark_kafka_source.consumer.deserializers import Deserializers, RecordDeserializationError
+from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.records import Chunk, RecordLimit, record_batch
@@ -15,6 +16,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 if TYPE_CHECKING:  # Most consumers do not need these.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
     from spark_kafka_source.typed import BadRecordError
+
+
+_Failure: TypeAlias = "BadRecordError | CorruptRecordError | RecordDeserializationError"
 
 
 class NotKnownYetError(Exception):
@@ -36,8 +40,23 @@ class Decoding:
     deserializers: Deserializers = field(default_factory=lambda: Deserializers({}))
     """The user's deserializers, of parts that stay bytes."""
 
-    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
-        """Return the records, and the error of the bad record after them, or None."""
+    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, _Failure | None]":
+        """Return the records, and the error of the bad record after them, or None.
+
+        Raises `CorruptRecordError` if no record before the corrupt one can be read.
+        """
+        try:
+            return self._decoded(chunk)
+        except CorruptRecordError as error:
+            before = chunk.before(error.offset)
+            if not before.segments:
+                raise
+            batch, failure = self._decoded(before)
+            if not batch.num_rows and failure is None:
+                raise
+            return batch, failure or error
+
+    def _decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
         if self.typed is None:
             return record_batch(chunk, self.columns), None
         return self.typed.decoded(chunk)
@@ -56,7 +75,7 @@ class Unread:
         self._where, self._decoding = where, decoding
         self._chunks = fetched.chunks
         self._chunk: Chunk | None = None
-        self._failure: BadRecordError | RecordDeserializationError | None = None
+        self._failure: _Failure | None = None
         self._batch: pa.RecordBatch | None = None
         self._row = 0
         self._after_batch = fetched.offset

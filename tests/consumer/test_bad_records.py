@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source import ConsumerRecord, KafkaConsumer, RecordDeserializationError
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, CorruptRecordError
 from spark_kafka_source.groups import OffsetAndMetadata
-from spark_kafka_source.records import Record
+from spark_kafka_source.records import Record, encode_batch
+from spark_kafka_source.records.encode import with_crc
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import IN_GROUP, T0, T1, T2, consuming, fill, poll_until
 from tests.memory_broker import MemoryBroker, PartitionLog
@@ -244,6 +245,65 @@ def test_what_is_no_deserializer_is_refused_when_the_consumer_is_made(
     with pytest.raises(ConfigurationError) as refused:
         KafkaConsumer(bootstrap_servers="127.0.0.1:1", **given)
     assert expected in str(refused.value)
+
+
+# -- records that are bad in themselves ------------------------------------------------------------
+
+
+def bad_name(log: PartitionLog) -> None:
+    """The third record has a header whose name is not UTF-8."""
+    headers = [((("h", b""),), 0), ((("h", b""), ("i", b"")), 1), ((("h", b""), ("BAD", b"")), 2)]
+    records = [Record(value=b"%d" % each, headers=names) for names, each in headers]
+    data = encode_batch([*records, Record(value=b"3")], leader_epoch=log.leader_epoch)
+    log.append_batch(with_crc(data.replace(BAD.upper(), b"\xff\xff\xff")))
+
+
+def bad_time(log: PartitionLog) -> None:
+    """The third record has a time that 64 bits of microseconds cannot hold."""
+    log.append(b"0", b"1", Record(value=b"2", timestamp_ms=2**60), b"3")
+
+
+def bad_crc(log: PartitionLog) -> None:
+    """The second batch, of the third record, has a wrong checksum."""
+    log.append(b"0", b"1")
+    log.append(b"2")
+    flipped = log.batches[1]
+    log.batches[1] = flipped._replace(data=flipped.data[:-1] + bytes([flipped.data[-1] ^ 1]))
+    log.append(b"3")
+
+
+def bad_fields(log: PartitionLog) -> None:
+    """The second batch has a record with a header that has no room."""
+    log.append(b"0", b"1")
+    log.append(b"2")
+    log.append(b"3")
+    cut = log.batches[1]
+    log.batches[1] = cut._replace(data=with_crc(cut.data[:-1] + b"\2"))
+
+
+@pytest.mark.parametrize("break_third", [bad_name, bad_time, bad_crc, bad_fields])
+@pytest.mark.parametrize("config", [{}, {"value_format": "string"}, {"value_deserializer": int}])
+def test_a_corrupt_record_comes_after_the_good_ones_before_it(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    break_third: Callable[[PartitionLog], None],
+    config: dict[str, Any],
+) -> None:
+    break_third(logs[0])
+    fill(broker, T1, 1)
+    found: list[tuple[int, int]] = []
+    told = 0
+    with consuming(broker, T0, T1, max_poll_records=3, **config) as consumer:
+        while len(found) < 13:
+            try:
+                found += [(each.partition, each.offset) for each in consumer.poll(50)]
+            except CorruptRecordError as failed:
+                told += 1
+                assert (failed.topic_partition, failed.offset) == (T0, 2)
+                assert consumer.position(T0) == 2
+                consumer.seek(T0, failed.offset + 1)
+        assert told == 1
+    assert sorted(found) == [(0, 0), (0, 1), (0, 3), *((1, each) for each in range(10))]
 
 
 # -- loops that are left early ---------------------------------------------------------------------
