@@ -1,8 +1,10 @@
-"""Records that cannot be deserialized on a real broker, beside Kafka's and confluent's consumers.
+"""Records that cannot become objects on a real broker, beside Kafka's and confluent's consumers.
 
 The same records come, the position is the same at each error, and the same offsets are committed.
 """
 
+import datetime
+import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka as ck
+import pyarrow as pa
 import pytest
 from confluent_kafka import deserializing_consumer as deserializing
 
@@ -18,6 +21,7 @@ from spark_kafka_source.client.serde_arguments import DESERIALIZE, serde
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from tests.java_program import JavaProgram, run_java
+from tests.values.avro_oracle import written
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java]
 
@@ -156,6 +160,60 @@ def test_confluents_consumer_hands_out_the_same_and_goes_on_by_itself(
     assert bad == {"0:2", "2:0", "2:3"}
     records = consume(kafka, filled, "seek", COUNT, 3).split(";")[0]
     assert records == sorted_texts(theirs)
+
+
+# -- times that Python has no object for -----------------------------------------------------------
+
+
+ROW = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {
+            "name": "days",
+            "type": {"type": "array", "items": {"type": "int", "logicalType": "date"}},
+        },
+        {"name": "time", "type": {"type": "long", "logicalType": "time-micros"}},
+    ],
+}
+INFINITY = 9223372036825200000  # PostgreSQL's, as Debezium writes it.
+
+
+@pytest.mark.parametrize("policy", ["fail", "null", "skip"])
+def test_records_of_any_time_come_as_objects_and_as_columns(
+    kafka: LocalKafka, topic: str, policy: str
+) -> None:
+    kafka.create_topic(topic)
+    rows = [{"at": each, "days": [0, 2932897], "time": 90_000_000_000} for each in (0, INFINITY, 1)]
+    with Producer(kafka.bootstrap_servers) as producer:
+        producer.send(topic, 0, [Record(value=each) for each in written(ROW, rows)])
+    with KafkaConsumer(
+        bootstrap_servers=kafka.bootstrap_servers,
+        auto_offset_reset="earliest",
+        value_format="avro",
+        value_schema=json.dumps(ROW),
+        bad_records=policy,
+    ) as consumer:
+        consumer.subscribe([topic])
+        values: list[Any] = []
+        tables: list[Any] = []
+        until_seconds = time.monotonic() + PATIENCE_SECONDS
+        while len(values) < 3:
+            assert time.monotonic() < until_seconds
+            records = consumer.poll(500)
+            values += [each.value for each in records]
+            tables += [records.to_arrow()] if len(records) else []
+    assert [str(each["at"]) for each in values] == [
+        "1970-01-01 00:00:00+00:00",
+        "+294247-01-10T04:00:25.200000Z",
+        "1970-01-01 00:00:00.000001+00:00",
+    ]
+    for each in values:
+        assert each["days"] == [datetime.date(1970, 1, 1), "+10000-01-01"]
+        assert each["time"] == "+25:00:00.000000"
+    column = pa.concat_tables(tables)["value"].combine_chunks().field("at")
+    assert column.cast(pa.int64()).to_pylist() == [0, INFINITY, 1]
 
 
 # -- Kafka's own deserializers ---------------------------------------------------------------------
