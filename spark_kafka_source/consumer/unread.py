@@ -109,12 +109,11 @@ class Unread:
         part = batch.slice(self._row, max_records)
         taken, failure = self._decoding.deserializers.deserialized(self._where, part)
         if failure is not None:
-            end = self._row + taken.batch.num_rows
-            self._batch, self._failure = batch.slice(0, end), failure
-            self._after_batch = failure.offset
-            if not taken.batch.num_rows:
-                self.next_offset = failure.offset
+            count = taken.batch.num_rows
+            if not count:
                 raise failure
+            self._batch, self._failure = batch.slice(0, self._row + count), failure
+            self._after_batch = failure.offset
         return taken
 
     def _decoded(self, chunk: Chunk) -> pa.RecordBatch:

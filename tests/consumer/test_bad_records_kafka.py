@@ -131,6 +131,31 @@ def test_nothing_is_committed_beyond_a_bad_record_as_in_java(
     assert found.endswith(";0:2 at 2 value,2:0 at 0 key;0=2,1=10,2=0")
 
 
+@pytest.mark.parametrize("then", ["seek", "pause"])
+@pytest.mark.parametrize("most", [500, 2])
+def test_offsets_without_records_before_a_bad_one_are_as_in_java(
+    kafka: LocalKafka, java: JavaProgram, topic: str, most: int, then: str
+) -> None:
+    """Each transaction ends with a marker, which takes an offset.
+
+    A poll that returns records passes the marker after them if it looks at the next record, too.
+    """
+    kafka.create_topic(topic, 3)
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": topic}
+    producer = ck.Producer(settings)
+    producer.init_transactions(PATIENCE_SECONDS)
+    for values in (["0", "1"], ["bad"], ["5"], ["7", "bad again"]):
+        producer.begin_transaction()
+        for each in values:
+            producer.produce(topic, each, partition=0)
+        producer.commit_transaction(PATIENCE_SECONDS)
+    count, bad = (4, 2) if then == "seek" else (2, 1)
+    asked = f"consume {kafka.bootstrap_servers} {topic} {group()} {then} {most} {count} {bad}"
+    found = consume(kafka, topic, then, count, bad, max_poll_records=most)
+    assert found == java.ask(asked)
+    assert found.split(";")[1].startswith(f"0:3 at {3 if most > 2 else 2} value")
+
+
 def test_confluents_consumer_hands_out_the_same_and_goes_on_by_itself(
     kafka: LocalKafka, filled: str
 ) -> None:
