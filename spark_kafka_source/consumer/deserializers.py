@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -17,11 +17,17 @@ from spark_kafka_source.errors import ConfigurationError, RemoteError
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import TypedConfig
 
-Deserializer: TypeAlias = Callable[..., Any] | str | Any
-"""A function of the bytes, of the topic and the bytes, or of the topic, the headers and the bytes.
 
-Or an object with such a method `deserialize`, or the name of a class of Kafka's. It is not called
-for null."""
+class HasDeserialize(Protocol):
+    """An object with Kafka's method."""
+
+    @property
+    def deserialize(self) -> Callable[..., Any]:
+        """The function of the topic and the bytes, or of the topic, the headers and the bytes."""
+
+
+Deserializer: TypeAlias = Callable[..., Any] | HasDeserialize | str
+"""A function, an object, or the name of a class of Kafka's; see `serde`. Not called for null."""
 
 _MOST_OF_A_REASON = 200
 
@@ -84,7 +90,7 @@ class Deserializers:
         return ("headers",) if any(each.takes_headers for each in self._given.values()) else ()
 
     def close(self) -> None:
-        """Close the deserializers. Raises the first of their errors."""
+        """Close all deserializers. Raises the error of one of them."""
         with ExitStack() as closing:
             for each in self._given.values():
                 closing.callback(each.close)
