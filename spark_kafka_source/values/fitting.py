@@ -257,7 +257,5 @@ def converted(
         # As text, since Python has neither nanoseconds nor the year 10,000.
         first = array.slice(int(np.flatnonzero(other)[0]), 1).cast(pa.string())[0]
         where = f"{path}: " if path else ""
-        # Python has no times with nanoseconds.
-        shown = first.value if pa.types.is_timestamp(array.type) else first
-        reason = f"{where}{shown} ({array.type}) is not a whole {wanted}"
+        reason = f"{where}{first} is not a whole {wanted}"
         raise UnencodableRowError(np.unique(rows[other]).tolist(), reason) from None
