@@ -152,7 +152,13 @@ class KafkaConsumer:
             self._begin_at,
             lookups=self._waiting.lookups,
             on_fetch=self._count_fetch,
+            describe=self._describe_unknown,
         )
+
+    def _describe_unknown(
+        self, client: KafkaClient, names: list[str], deadline: Deadline
+    ) -> list[Topic]:
+        return self._subscription.describe(client, names, deadline)
 
     def _new_committer(self) -> Committer | None:
         if self._config.group is None:
