@@ -12,6 +12,7 @@ PUBLIC = {
         "ConsumerRebalanceListener",
         "ConsumerRecord",
         "ConsumerRecords",
+        "ForkedError",
         "KafkaAdmin",
         "KafkaConsumer",
         "KafkaDataSource",

@@ -32,6 +32,7 @@ from spark_kafka_source.admin.transactions import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.producer import ProducerId
@@ -55,6 +56,7 @@ def _spelt_as_given(
     return spelling
 
 
+@used_where_made
 class KafkaAdmin:
     """Shows groups, topics and transactions from outside, and changes or deletes them.
 
@@ -70,6 +72,7 @@ class KafkaAdmin:
     def __init__(
         self, *, token_provider: TokenProvider | None = None, **configuration: object
     ) -> None:
+        self._process = OwnProcess("admin client")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         self._client = KafkaClient(self._config.client)
 

@@ -41,6 +41,7 @@ from spark_kafka_source.fetch.offsets import (
     offsets_for_times,
 )
 from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, readable
@@ -68,6 +69,7 @@ def _by_one_thread(
     return checked
 
 
+@used_where_made
 class KafkaConsumer:
     """Read topics as Arrow, alone or as a member of a group.
 
@@ -76,8 +78,9 @@ class KafkaConsumer:
             table = consumer.poll(timeout_ms=1000).to_arrow()
 
     The settings have Kafka's names, with underscores. One thread at a time may use the consumer.
-    Only `wakeup` may be called from another thread. Raises `ConfigurationError` for settings that
-    cannot be used.
+    Only `wakeup` may be called from another thread. After a fork, the child needs a consumer of its
+    own: every call raises `ForkedError`. Raises `ConfigurationError` for settings that cannot be
+    used.
 
     `key_deserializer` and `value_deserializer` are functions of bytes. They apply to iterated
     records. `columns` names the Arrow columns, in order. The default is the eight columns of the
@@ -96,6 +99,7 @@ class KafkaConsumer:
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
+        self._process = OwnProcess("consumer")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
         self._deserializers = (
