@@ -18,7 +18,6 @@ def warned(caplog: pytest.LogCaptureFixture, **arguments: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("reconnect_backoff_ms", "are those of 'retry_backoff_ms' and 'retry_backoff_max_ms'"),
         ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
         ("security_providers", "Java's security providers cannot be used here"),
         ("acks", "it is a producer's, and this only reads"),
