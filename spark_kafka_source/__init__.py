@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.errors import KafkaError
     from spark_kafka_source.fetch.losses import RecordsLostError
     from spark_kafka_source.fetch.offset_reset import NoOffsetError
+    from spark_kafka_source.forks import ForkedError
     from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.producer.buffer_memory import BufferFullError
@@ -50,6 +51,7 @@ __all__ = [
     "ConsumerRecord",
     "ConsumerRecords",
     "DeadLetterError",
+    "ForkedError",
     "KafkaAdmin",
     "KafkaConsumer",
     "KafkaDataSource",
@@ -94,6 +96,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "TransactionAbortableError": "producer.errors",
             "UnsendableRecordError": "producer.errors",
             "CommitFailedError": "groups",
+            "ForkedError": "forks",
             "KafkaError": "errors",
             "NoOffsetError": "fetch.offset_reset",
             "RecordDeserializationError": "consumer.deserializers",

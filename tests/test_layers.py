@@ -14,6 +14,7 @@ BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling"
     "lazily",
     "version",
     "chance",
+    "forks",
 }
 LAYERS = [
     *("protocol", "records", "values", "net", "registry", "typed", "client", "fetch", "groups"),
@@ -28,6 +29,7 @@ MAY_IMPORT = BELOW | {
     "spelling": set[str](),
     "lazily": set[str](),
     "chance": set[str](),
+    "forks": {"errors"},
     "version": set[str](),
     "settings": {"errors", "secret"},
     "timestamps": {"errors"},
@@ -59,6 +61,7 @@ MAY_IMPORT = BELOW | {
         "producer",
         "net",
         "errors",
+        "forks",
         "secret",
         "topic_partition",
         "typed",

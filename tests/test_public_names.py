@@ -13,6 +13,7 @@ PUBLIC = {
         "ConsumerRecord",
         "ConsumerRecords",
         "DeadLetterError",
+        "ForkedError",
         "KafkaAdmin",
         "KafkaConsumer",
         "KafkaDataSource",

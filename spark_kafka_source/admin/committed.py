@@ -7,7 +7,7 @@ from functools import partial
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError
-from spark_kafka_source.groups import OffsetAndMetadata
+from spark_kafka_source.groups import OffsetAndMetadata, has_no_group
 from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -82,6 +82,8 @@ def _of_one(
 
 
 def _told(group_id: str, code: int, parts: list[_Partition]) -> tuple[Told, Committed]:
+    if any(map(has_no_group, [code, *(each.said.error_code for each in parts)])):
+        return Told(group_id, 0), {}
     failed = [each for each in parts if each.said.error_code]
     detail = None
     if failed and not code:

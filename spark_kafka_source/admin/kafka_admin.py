@@ -33,6 +33,7 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.producer import ProducerId
@@ -56,6 +57,7 @@ def _spelt_as_given(
     return spelling
 
 
+@used_where_made
 class KafkaAdmin:
     """Shows groups, topics and transactions from outside, and changes or deletes them.
 
@@ -75,6 +77,7 @@ class KafkaAdmin:
         **configuration: object,
     ) -> None:
         refuse_positional("KafkaAdmin", positional)
+        self._process = OwnProcess("admin client")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         self._client = KafkaClient(self._config.client)
 

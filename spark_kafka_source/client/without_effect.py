@@ -25,9 +25,6 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
     | by_option(
         {
             "all addresses of a host are tried in turn": "client.dns.lookup",
-            "the pauses are those of 'kafka.retry.backoff.ms' and 'kafka.retry.backoff.max.ms'": """
-                reconnect.backoff.max.ms reconnect.backoff.ms
-                """,
             "'kafka.socket.connection.setup.timeout.ms' does not grow here": """
                 socket.connection.setup.timeout.max.ms
                 """,

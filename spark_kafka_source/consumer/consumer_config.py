@@ -23,7 +23,7 @@ from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
 
 @dataclass(frozen=True, slots=True)
 class PollConfig:
-    """Settings of a poll. Names and defaults are Kafka's, except that of `max_poll_records`.
+    """Settings of polls and subscriptions. Names and defaults are Kafka's, but `max_poll_records`.
 
     Its default is 500 in Java, where each record is an object. Here a poll returns Arrow, and
     10,000 records are about what fits a cache.
@@ -34,6 +34,7 @@ class PollConfig:
     enable_auto_commit: bool = setting(True)
     auto_commit_interval_ms: int = setting(5_000)
     exclude_internal_topics: bool = setting(True)
+    allow_auto_create_topics: bool = setting(True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from spark_kafka_source.fetch.offsets import (
     offsets_for_times,
 )
 from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Deadline, TokenProvider, readable
@@ -69,6 +70,7 @@ def _by_one_thread(
     return checked
 
 
+@used_where_made
 class KafkaConsumer:
     """Read topics as Arrow, alone or as a member of a group.
 
@@ -77,8 +79,9 @@ class KafkaConsumer:
             table = consumer.poll(timeout_ms=1000).to_arrow()
 
     The settings have Kafka's names, with underscores. One thread at a time may use the consumer.
-    Only `wakeup` may be called from another thread. Raises `ConfigurationError` for settings that
-    cannot be used.
+    Only `wakeup` may be called from another thread. After a fork, the child needs a consumer of its
+    own: every call raises `ForkedError`. Raises `ConfigurationError` for settings that cannot be
+    used.
 
     `key_deserializer` and `value_deserializer` are functions of the bytes, of the topic and the
     bytes, or of the topic, the headers and the bytes; objects with such a method `deserialize`; or
@@ -101,6 +104,7 @@ class KafkaConsumer:
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
+        self._process = OwnProcess("consumer")
         refuse_positional("KafkaConsumer", positional)
         deserializers = {
             "key": _named(configuration, "key", key_deserializer),
@@ -173,7 +177,13 @@ class KafkaConsumer:
             self._begin_at,
             lookups=self._waiting.lookups,
             on_fetch=self._count_fetch,
+            describe=self._describe_unknown,
         )
+
+    def _describe_unknown(
+        self, client: KafkaClient, names: list[str], deadline: Deadline
+    ) -> list[Topic]:
+        return self._subscription.describe(client, names, deadline)
 
     def _new_committer(self) -> Committer | None:
         if self._config.group is None:

@@ -19,7 +19,7 @@ from spark_kafka_source.fetch.offsets import OffsetAndEpoch
 from spark_kafka_source.fetch.partition_lookups import PartitionLookups
 from spark_kafka_source.fetch.position_checks import log_of
 from spark_kafka_source.fetch.positions import Position
-from spark_kafka_source.fetch.reader import LogReader
+from spark_kafka_source.fetch.reader import Describe, LogReader
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class Reading:
         *,
         lookups: Lookups,
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
+        describe: Describe = KafkaClient.topics,
     ) -> None:
         self._client = client
         self._decoding = decoding
@@ -56,6 +57,7 @@ class Reading:
             limit=decoding.limit,
             keeps_sessions=True,
             on_fetch=on_fetch,
+            describe=describe,
         )
         self.positions = self._reader.positions
         self._unread: WeakKeyDictionary[Fetched, Unread] = WeakKeyDictionary()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, Topic
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, Retry, Topic
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
@@ -18,6 +18,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
     RemoteError,
+    error_named,
 )
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
@@ -29,6 +30,9 @@ from spark_kafka_source.typed import letters_are_read
 logger = logging.getLogger(__name__)
 
 _FAREWELL_MS = 2_000
+# A client may try again without a pause, but it must not look for a topic without one.
+_LEAST_PAUSE_SECONDS = 0.05
+_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
 class ConsumerRebalanceListener:
@@ -98,12 +102,17 @@ class Subscription:
         self._server_pattern: str | None = None
         self._look_at_seconds = 0.0
         self._looks_in_vain = 0
+        self._seldom = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
         self._look: Lookup[list[Topic]] | None = None
         self._look_to_join: Lookup[list[Topic]] | None = None
         self._has_looked = False
+        self._has_found_all = False
         self._giving_up: _GivingUp | None = None
         self._holds_back = False
         self._told: set[str] = set()
+        self._may_create = config.poll.allow_auto_create_topics
+        self._assigned: set[str] = set()
+        """Assigned topics that were there once."""
         self._ends_by: Deadline | None = None
         self.topics: frozenset[str] = frozenset()
 
@@ -160,7 +169,8 @@ class Subscription:
         if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
             raise letters_are_read(letters)
         self._listener, self.topics, self._pattern = listener, wanted, compiled
-        self._look_at_seconds, self._looks_in_vain, self._has_looked = 0.0, 0, False
+        self._look_at_seconds, self._looks_in_vain = 0.0, 0
+        self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
         self._told.clear()
         if self._config.group is not None and self._membership is None:
@@ -248,20 +258,32 @@ class Subscription:
     def _looks_for_itself(self) -> bool:
         """Whether this consumer looks up topics. The group's leader looks up named topics.
 
-        A member looks up named topics only once, to warn its user of missing ones.
+        A member looks up named topics only until all of them exist. It warns its user of missing
+        ones, and its broker may create them.
         """
         in_group = self._membership is not None
         return self._pattern is not None or (
-            bool(self.topics) and not (in_group and self._has_looked)
+            bool(self.topics) and not (in_group and self._has_found_all)
         )
 
     def _begin_look(self) -> Lookup[list[Topic]]:
         if self._look is None:
             names = None if self._pattern is not None else self.topics
+            # A topic that was there was deleted since: its readers do not make it again.
+            create = self._may_create and names is not None and not self._has_found_all
             self._look = self._lookups.ask(
-                lambda client: describe_topics(client, names, Deadline.after_ms(LOOKUP_MS))
+                lambda client: describe_topics(
+                    client, names, Deadline.after_ms(LOOKUP_MS), create=create
+                )
             )
         return self._look
+
+    def describe(self, client: KafkaClient, names: list[str], deadline: Deadline) -> list[Topic]:
+        """Ask for topics with unknown leaders. A broker may create an assigned one."""
+        create = self._may_create and not self.is_active and self._assigned.isdisjoint(names)
+        found = _ask_for(client, names, deadline, create=create)
+        self._assigned.update(each.name for each in found if not each.error.code)
+        return found
 
     def _take_look(self) -> None:
         look = self._look
@@ -274,18 +296,14 @@ class Subscription:
             asked = look.result()
             self._has_looked = True
         except RemoteError as error:
-            self._look_again()
+            self._look_again(self._client.pause_seconds)
             if not error.retriable and not isinstance(error, KafkaTimeoutError):
                 raise
             logger.warning("%s; trying again", error)
             return
         found = [each for each in asked if self._is_wanted(each)]
         self._warn_of_unknown(found)
-        if any(each.error.code for each in found):
-            self._look_again()
-        else:
-            age_seconds = self._client.config.metadata_max_age_ms / 1000
-            self._look_at_seconds, self._looks_in_vain = time.monotonic() + age_seconds, 0
+        self._plan_look(found)
         if self._pattern is not None:
             self.topics = frozenset(each.name for each in found)
             if self._membership is not None:
@@ -300,10 +318,27 @@ class Subscription:
                 logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
             (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
-    def _look_again(self) -> None:
+    def _plan_look(self, found: Collection[Topic]) -> None:
+        """Set the time of the look after one that found these topics.
+
+        Whoever waits for a missing topic looks as often as a client tries again. A member of a
+        group leaves that to the leader, and looks seldom. So does a pattern that matches nothing:
+        each of its looks brings all topics of the cluster.
+        """
+        is_missing = any(each.error.code for each in found)
+        if is_missing and (self._membership is None or self._pattern is not None):
+            self._look_again(self._client.pause_seconds)
+        elif is_missing or not found:
+            self._look_again(self._seldom.pause_seconds)
+        else:
+            age_seconds = self._client.config.metadata_max_age_ms / 1000
+            self._look_at_seconds, self._looks_in_vain = time.monotonic() + age_seconds, 0
+            self._has_found_all = True
+
+    def _look_again(self, pause_seconds: Callable[[int], float]) -> None:
         self._looks_in_vain += 1
-        pause_seconds = self._client.pause_seconds(self._looks_in_vain)
-        self._look_at_seconds = time.monotonic() + pause_seconds
+        pause = max(pause_seconds(self._looks_in_vain), _LEAST_PAUSE_SECONDS)
+        self._look_at_seconds = time.monotonic() + pause
 
     def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
         """Return a topic's partitions. A topic with an error keeps its present ones."""
@@ -376,9 +411,25 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
 
 
 def describe_topics(
-    client: KafkaClient, names: Iterable[str] | None, deadline: Deadline
+    client: KafkaClient,
+    names: Iterable[str] | None,
+    deadline: Deadline,
+    *,
+    create: bool = False,
 ) -> list[Topic]:
-    """Return the named topics, or all for None. Retry until there is an answer."""
+    """Return the named topics, or all for None. Retry until there is an answer.
+
+    With `create` a broker that creates topics creates missing ones, if this user may do so.
+    """
     names = None if names is None else list(names)
-    attempt = partial(client.topics, names)
+    attempt = partial(_ask_for, client, names, create=create)
     return client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())
+
+
+def _ask_for(
+    client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
+) -> list[Topic]:
+    found = client.topics(names, deadline, create=create)
+    if create and any(each.error == _DENIED for each in found):
+        return client.topics(names, deadline)  # A reader needs no right to create topics.
+    return found

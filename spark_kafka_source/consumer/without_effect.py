@@ -16,7 +16,6 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         **OF_PRODUCERS,
         **by_option(
             {
-                "topics are never created by reading": "allow.auto.create.topics",
                 "share groups are not read": "share.acknowledgement.mode share.acquire.mode",
                 "it is internal to Kafka's Java client": """
                     internal.throw.on.fetch.stable.offset.unsupported
@@ -84,7 +83,6 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
         **of_clients.DONE_ANYWAY,
-        "kafka.allow.auto.create.topics": "false",
         "kafka.share.acknowledgement.mode": "implicit",
     }
 )

@@ -16,7 +16,7 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.errors import OtherDriverError, PrefixIsGroupError
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.groups import Member, OffsetAndMetadata, has_no_group
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerFencedError, ProducerId, TransactionCoordinator
@@ -203,6 +203,9 @@ class Decisions:
             answer = self._client.send_to_coordinator(
                 request, key, deadline, max_version=_OFFSET_FETCH
             )
+            codes = [each.error_code for topic in answer.topics for each in topic.partitions]
+            if any(map(has_no_group, [answer.error_code, *codes])):
+                return {}
             check(answer.error_code)
             found = {}
             for topic in answer.topics:

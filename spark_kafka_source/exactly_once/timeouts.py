@@ -1,19 +1,15 @@
 """The timeout of transactions: the user's, or else the longest that the brokers allow."""
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.broker_settings import number_set_at
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
 
 TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
 
 _MOST = "transaction.max.timeout.ms"
 _USUAL_MOST_MS = 900_000
 """The default of Kafka's brokers."""
-_BROKER = 4
 _INVALID_TIMEOUT = error_named("INVALID_TRANSACTION_TIMEOUT")
 
 
@@ -26,13 +22,7 @@ def largest_timeout_ms(client: KafkaClient) -> int | None:
     def attempt(deadline: Deadline) -> int | None:
         client.topics([], deadline)
         broker = next(iter(client.cluster.brokers.values()))
-        resource = DescribeConfigsResource(_BROKER, str(broker.node_id), [_MOST])
-        request = DescribeConfigsRequest([resource], False, False)
-        for result in client.send(request, broker, deadline).results:
-            for each in result.configs:
-                if each.name == _MOST and (each.value or "").isdigit():
-                    return int(each.value or 0)
-        return None
+        return number_set_at(client, broker, _MOST, deadline)
 
     try:
         return client.retrying("DescribeConfigs", attempt)

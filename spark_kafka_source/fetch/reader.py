@@ -25,12 +25,16 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.fetch import FetchResponse
 from spark_kafka_source.records import RecordLimit
 
+Describe = Callable[[KafkaClient, list[str], Deadline], list[Topic]]
+"""A function that asks once for topics, as `KafkaClient.topics` does."""
+
 
 class LogReader:
     """A reader that keeps the `fetched` of `positions` filled.
 
     Call `look`, `ask`, `wait` and `take` in turn. Only `wait` waits, unless `lookups` answer at
     once. `reactions` handle positions whose records are lost. See `Fetcher` for `keeps_sessions`.
+    `describe` asks for topics with unknown leaders.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class LogReader:
         limit: RecordLimit,
         keeps_sessions: bool,
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
+        describe: Describe = KafkaClient.topics,
     ) -> None:
         self.positions = Positions()
         self._client = client
@@ -59,6 +64,7 @@ class LogReader:
             keeps_sessions=keeps_sessions,
             on_done=on_fetch,
         )
+        self._describe = describe
         self._topics: Lookup[list[Topic]] | None = None
         self._topics_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
         self._ask_topics_at_seconds = 0.0
@@ -177,7 +183,7 @@ class LogReader:
             pause_seconds = self._client.pause_seconds(self._topic_tries)
             self._ask_topics_at_seconds = time.monotonic() + pause_seconds
             self._topics = self._lookups.ask(
-                lambda client: client.topics(unknown, Deadline.after_ms(self._topics_ms))
+                lambda client: self._describe(client, unknown, Deadline.after_ms(self._topics_ms))
             )
 
     def _tell_missing(self) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         commit_offsets,
         committed,
         committed_offsets,
+        has_no_group,
     )
     from spark_kafka_source.groups.participant import Step
 
@@ -45,6 +46,7 @@ __all__ = [
     "committed",
     "committed_offsets",
     "consumer_membership",
+    "has_no_group",
     "new_membership",
 ]
 
@@ -67,6 +69,7 @@ if not TYPE_CHECKING:
             "committed": "offsets",
             "committed_offsets": "offsets",
             "consumer_membership": "membership",
+            "has_no_group": "offsets",
             "new_membership": "membership",
         },
     )

@@ -27,7 +27,7 @@ from spark_kafka_source.groups.assignors import (
 )
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
 from spark_kafka_source.groups.config import GroupConfig
-from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, changed_topics, divide
+from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
@@ -84,7 +84,7 @@ class ClassicParticipant(Participant):
             raise ConfigurationError(option, "is empty", "Name an assignor, as in 'range'")
         self._assignors = {assignor.name: assignor for assignor in assignors}
         self._topics_of = topics_of
-        self._watch_seconds = metadata_max_age_ms / 1000
+        self._max_age_seconds = metadata_max_age_ms / 1000
         self._state = State.UNJOINED
         self._member_id = NO_MEMBER_ID
         self._generation_id = NO_GENERATION
@@ -96,9 +96,8 @@ class ClassicParticipant(Participant):
         self._assigned = Assignment(())
         self._subscription: frozenset[str] = frozenset()
         self._heartbeat_at_seconds = 0.0
-        # The topics that the leader divided, and the time of its next look at them.
-        self._divided: Cluster | None = None
-        self._watch_at_seconds = 0.0
+        # Only the leader watches the topics.
+        self._watch: TopicWatch | None = None
 
     @property
     def is_cooperative(self) -> bool:
@@ -133,7 +132,7 @@ class ClassicParticipant(Participant):
             return False
         self._state, keep = found
         if keep is not Keep.ALL:
-            self._generation_id, self._divided = NO_GENERATION, None
+            self._generation_id, self._watch = NO_GENERATION, None
         if keep is Keep.NOTHING:
             self._member_id = NO_MEMBER_ID
         self.changed.notify_all()
@@ -155,6 +154,13 @@ class ClassicParticipant(Participant):
         """Make the group divide the partitions again, from the next poll on."""
         with self.changed:
             self._rejoin_reason = reason
+
+    def look_at_topics(self) -> None:
+        """Make a leader look at its topics now. Any other member does nothing."""
+        with self.changed:
+            if self._watch is not None:
+                self._watch.look_now()
+                self.to_coordinator.wake()
 
     def next_step(self) -> Step | None:
         """Return the next step: give up partitions before joining, or take over an assignment."""
@@ -255,7 +261,7 @@ class ClassicParticipant(Participant):
 
         A leader first checks its topics if that is due.
         """
-        self._watch()
+        self._look_at_topics()
         return super().next_request()
 
     def _next(self, now_seconds: float) -> Outgoing | float:
@@ -273,8 +279,8 @@ class ClassicParticipant(Participant):
                 ),
                 Deadline.after_ms(self.config.session_timeout_ms),
             )
-        if self._divided is not None and self._state is State.STABLE:
-            wait_seconds = min(wait_seconds, max(self._watch_at_seconds - now_seconds, 0.0))
+        if self._watch is not None and self._state is State.STABLE:
+            wait_seconds = min(wait_seconds, max(self._watch.due_seconds - now_seconds, 0.0))
         return wait_seconds
 
     def _rebalance_deadline(self) -> Deadline:
@@ -318,19 +324,19 @@ class ClassicParticipant(Participant):
         self._check_protocol("JoinGroup", response.protocol_type, PROTOCOL_TYPE)
         if response.protocol_name not in self._assignors:
             self._check(_INCONSISTENT, f"JoinGroup with assignor {response.protocol_name!r}")
-        divided, assignments = None, list[SyncGroupRequestAssignment]()
+        watch, assignments = None, list[SyncGroupRequestAssignment]()
         if response.leader == response.member_id:
             assignor = self._assignors[response.protocol_name or ""]
             divided, assignments = divide(
                 response, assignor, self._topics_of, is_cooperative=self.is_cooperative
             )
+            watch = self._watch_of(divided)
         with self.changed:
             if not self.wanted(request) or not self._after(Event.JOINED):
                 return
             self._member_id, self._generation_id = response.member_id, response.generation_id
             self._protocol_name = response.protocol_name or ""
-            self._divided = divided
-            self._watch_at_seconds = self._clock() + self._watch_seconds
+            self._watch = watch
             self._sync = SyncGroupRequest(
                 self._group_id,
                 response.generation_id,
@@ -428,25 +434,29 @@ class ClassicParticipant(Participant):
         self._go(Deadline.after_ms(LONGEST_FAREWELL_MS), "the consumer did not poll in time")
         self.to_consumer.wake()
 
-    def _watch(self) -> None:
+    def _watch_of(self, divided: Cluster) -> TopicWatch:
+        # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
+        by_rack = bool(self.config.client_rack)
+        return TopicWatch(divided, self._max_age_seconds, self._retry, self._clock, by_rack=by_rack)
+
+    def _look_at_topics(self) -> None:
         """Let the leader join again if the partitions of its topics have changed."""
         with self.changed:
-            divided = self._divided
-            is_due = self._state is State.STABLE and self._watch_at_seconds <= self._clock()
-            if divided is None or not is_due:
+            watch = self._watch
+            is_stable = self._state is State.STABLE
+            if watch is None or not is_stable or watch.due_seconds > self._clock():
                 return
-            self._watch_at_seconds = self._clock() + self._watch_seconds
+            due = watch.due_topics()
         try:
-            cluster = self._topics_of(divided.keys(), Deadline.after_ms(LONGEST_LOOKUP_MS))
+            # Heartbeats wait for the answer, so the session must not end before it.
+            longest_ms = min(LONGEST_LOOKUP_MS, self.config.session_timeout_ms // 3)
+            cluster = self._topics_of(due, Deadline.after_ms(longest_ms))
         except KafkaError as error:
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
         with self.changed:
-            # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
-            by_rack = bool(self.config.client_rack)
-            changed = changed_topics(divided, cluster, by_rack=by_rack)
-            if changed and self._divided is divided:
-                self._divided = {topic: cluster.get(topic, ()) for topic in divided}
+            changed = watch.changed(due, cluster)
+            if changed and self._watch is watch:
                 self._rejoin_reason = f"the partitions of {', '.join(changed)} have changed"
                 self.to_consumer.wake()
 

@@ -1,7 +1,8 @@
-"""The work of the group's leader: it divides the partitions among all members."""
+"""The work of the group's leader: it divides the partitions, and watches the divided topics."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.groups.assignors import (
     Assignment,
@@ -21,6 +22,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 LONGEST_LOOKUP_MS = 10_000
 """Timeout for a lookup of topics, which may be topics of other members only."""
 
+# A client may try again without a pause, but it must not look for a topic without one.
+_LEAST_PAUSE_SECONDS = 0.05
 # Kafka's cooperative assignor may move partitions that a member claims after it missed a
 # generation. Such a claim is void, so the check below does not apply.
 _CHECKS_CLAIMS = CooperativeStickyAssignor().name
@@ -67,6 +70,70 @@ def _check_nothing_moves(
             f"assignor {name!r} is cooperative, but it gave partitions to one member that another "
             f"still owns: {moved}; these must wait for the rebalance after this one"
         )
+
+
+class TopicWatch:
+    """The leader's looks at the topics that it divided.
+
+    It looks at all of them once they are as old as metadata may be. A missing topic may come any
+    time, so it looks for these alone, after pauses that grow as those between tries do. Java's
+    leader asks for its metadata again as often as that.
+    """
+
+    def __init__(
+        self,
+        divided: Cluster,
+        max_age_seconds: float,
+        retry: Retry,
+        clock: Callable[[], float],
+        *,
+        by_rack: bool,
+    ) -> None:
+        """Watch `divided`, which has no partitions for a missing topic. See `changed_topics`."""
+        self._divided = dict(divided)
+        self._max_age_seconds = max_age_seconds
+        self._retry = retry
+        self._clock = clock
+        self._by_rack = by_rack
+        self._all_at_seconds = self._missing_at_seconds = 0.0
+        self._looks_in_vain = 0
+        self._plan(looked_at_all=True)
+
+    @property
+    def due_seconds(self) -> float:
+        """The time of the next look, on the clock."""
+        if self._missing():
+            return min(self._all_at_seconds, self._missing_at_seconds)
+        return self._all_at_seconds
+
+    def due_topics(self) -> Collection[str]:
+        """Return the topics to look at now, and plan the look after this one."""
+        looks_at_all = self._all_at_seconds <= self._clock()
+        due = self._divided.keys() if looks_at_all else self._missing()
+        self._plan(looked_at_all=looks_at_all)
+        return list(due)
+
+    def look_now(self) -> None:
+        """Make a look at all topics due."""
+        self._all_at_seconds = self._clock()
+
+    def changed(self, due: Collection[str], cluster: Cluster) -> list[str]:
+        """Return which of the `due` topics have changed, and take them as they now are."""
+        found = {topic: cluster.get(topic, ()) for topic in due}
+        before = {topic: self._divided[topic] for topic in due}
+        self._divided.update(found)
+        return changed_topics(before, found, by_rack=self._by_rack)
+
+    def _missing(self) -> list[str]:
+        return [topic for topic, partitions in self._divided.items() if not partitions]
+
+    def _plan(self, *, looked_at_all: bool) -> None:
+        now_seconds = self._clock()
+        if looked_at_all:
+            self._all_at_seconds = now_seconds + self._max_age_seconds
+        self._looks_in_vain += 1
+        pause_seconds = self._retry.pause_seconds(self._looks_in_vain)
+        self._missing_at_seconds = now_seconds + max(pause_seconds, _LEAST_PAUSE_SECONDS)
 
 
 def changed_topics(before: Cluster, now: Cluster, *, by_rack: bool) -> list[str]:

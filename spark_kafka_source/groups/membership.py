@@ -131,6 +131,10 @@ class Membership:
         """Make the group divide the partitions again, from the next `poll` on (KIP-568)."""
         self._participant.rejoin(reason)
 
+    def look_at_topics(self) -> None:
+        """Tell the member that partitions were added. A leader divides them without delay."""
+        self._participant.look_at_topics()
+
     def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
         """Give up all partitions and leave the group. Tell the coordinator by `deadline`.
 

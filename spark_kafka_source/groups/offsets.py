@@ -3,6 +3,7 @@
 https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
+    KafkaError,
     LocalError,
     ProtocolError,
     Remedy,
@@ -25,6 +27,7 @@ from spark_kafka_source.protocol.messages.groups import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -35,6 +38,8 @@ from spark_kafka_source.protocol.messages.groups import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
+logger = logging.getLogger(__name__)
+
 # Topics have names up to v9, and ids from v10 on.
 _COMMIT_BY_NAME = 9
 # A request asks for one group up to v7, and for several from v8 on (KIP-709).
@@ -42,6 +47,10 @@ _FETCH_ONE_GROUP = 7
 _FETCH_BY_NAME = 9
 _STALE = "STALE_MEMBER_EPOCH"
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_UNKNOWN_GROUP = error_named("GROUP_ID_NOT_FOUND")
+_UNEXPLAINED = error_named("UNKNOWN_SERVER_ERROR")
+_TOO_LARGE = error_named("OFFSET_METADATA_TOO_LARGE")
+_CONFIG_MS = 2_000
 # A coordinator may learn of a new topic later than other brokers. A deleted topic stays unknown.
 _TRIES_OF_UNKNOWN = 3
 
@@ -64,6 +73,21 @@ _ADVICE: Mapping[str, str] = {
     "REBALANCE_IN_PROGRESS": "The group is rebalancing: poll, and commit again after that",
 }
 """Advice for a member whose commit came too late, by the name of the error."""
+
+
+_ADVICE_FROM_OUTSIDE: Mapping[str, str] = {
+    "UNKNOWN_MEMBER_ID": "the group has members, and then Kafka takes offsets only from them: "
+    "commit under another 'kafka.group.id', or stop the group's consumers first",
+}
+"""Advice for a commit from outside the group, by the name of the error."""
+
+
+def has_no_group(code: int) -> bool:
+    """Whether an answer to OffsetFetch says that there is no such group: it has no offsets.
+
+    Kafka's brokers say so only to members. Those of other makers say so to anybody.
+    """
+    return code == _UNKNOWN_GROUP.code
 
 
 class CommitFailedError(LocalError):
@@ -96,48 +120,128 @@ def commit_offsets(
     each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
 
     The commit is tried again after coordinator errors, and after a stale member epoch, for up to
-    `timeout_ms` (default `default.api.timeout.ms`). If partitions are refused, such as those of a
-    deleted topic, the other offsets are committed. Then `BrokerError` names the group and the
-    refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if `member_of`
-    returns None, or a member that the group no longer knows.
+    `timeout_ms` (default `default.api.timeout.ms`). It is tried again once after
+    UNKNOWN_SERVER_ERROR, by which a broker does not say what is wrong. If partitions are refused,
+    such as those of a deleted topic, the other offsets are committed. Then `BrokerError` names the
+    group and the refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if
+    `member_of` returns None, or a member that the group no longer knows.
     """
-
-    left = dict(offsets)
-    refusals: dict[TopicPartition, BrokerError] = {}
-    tries = 0
+    commit = _Commit(group_id, offsets, leader_epochs, metadata, member_of)
+    key = CoordinatorKey.of_group(group_id)
 
     def attempt(deadline: Deadline) -> None:
-        nonlocal tries
-        member = _who(group_id, member_of)
-        request = _commit_request(member, left, leader_epochs, metadata)
-        key = CoordinatorKey.of_group(group_id)
-        answer = client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME)
+        request = commit.request()
+        commit.take(client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME))
+
+    if offsets:
+        client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
+    if any(each.error == _TOO_LARGE for each in commit.refusals.values()):
+        commit.explain_size(_most_metadata(client, key))
+    if commit.refusals:
+        raise _refused(group_id, commit.refusals, len(offsets))
+
+
+class _Commit:
+    """A commit over several tries: what is left to commit, and what was refused for good."""
+
+    def __init__(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int],
+        metadata: str | Mapping[TopicPartition, str],
+        member_of: MemberOf | None,
+    ) -> None:
+        self._group_id = group_id
+        self._left = dict(offsets)
+        self._leader_epochs = leader_epochs
+        self._metadata = metadata
+        self._member_of = member_of
+        self._tries = 0
+        self._was_unexplained = False
+        self.refusals: dict[TopicPartition, BrokerError] = {}
+
+    def request(self) -> OffsetCommitRequest:
+        """Return the request for what is left, by the member that commits now."""
+        member = _who(self._group_id, self._member_of)
+        topics = [
+            OffsetCommitRequestTopic(
+                name=name, partitions=[self._row(TopicPartition(name, each)) for each in found]
+            )
+            for name, found in _by_topic(self._left).items()
+        ]
+        return OffsetCommitRequest(
+            group_id=member.group_id,
+            generation_id_or_member_epoch=member.generation_id,
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            topics=topics,
+        )
+
+    def _row(self, where: TopicPartition) -> OffsetCommitRequestPartition:
+        epoch = self._leader_epochs.get(where, -1)
+        return OffsetCommitRequestPartition(
+            where.partition, self._left[where], epoch, self._text(where)
+        )
+
+    def _text(self, where: TopicPartition) -> str:
+        given = self._metadata
+        return given if isinstance(given, str) else given.get(where, "")
+
+    def take(self, answer: OffsetCommitResponse) -> None:
+        """Take in an answer. Raises the error of a partition that is to be tried again."""
         answered = {
             TopicPartition(topic.name, each.partition_index): each.error_code
             for topic in answer.topics
             for each in topic.partitions
         }
-        _check_all_answered("OffsetCommit", left, answered)
+        _check_all_answered("OffsetCommit", self._left, answered)
         errors = {
-            where: _error(code, "OffsetCommit", group_id, where, member_of)
+            where: _error(code, "OffsetCommit", self._group_id, where, self._member_of)
             for where, code in answered.items()
-            if code and where in left
+            if code and where in self._left
         }
-        tries += 1
-        left.clear()
+        self._tries += 1
+        left: dict[TopicPartition, int] = {}
         for where, error in errors.items():
-            is_gone = error.error == _UNKNOWN_TOPIC and tries >= _TRIES_OF_UNKNOWN
-            if error.retriable and not is_gone:
-                left[where] = offsets[where]
+            if self._is_to_try(error):
+                left[where] = self._left[where]
             else:
-                refusals[where] = error
+                self.refusals[where] = error
+        self._left = left
         if left:
-            raise errors[min(left)]
+            raise self._first_of(errors)
 
-    if left:
-        client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
-    if refusals:
-        raise _refused(group_id, refusals, len(offsets))
+    def _is_to_try(self, error: BrokerError) -> bool:
+        if error.error == _UNEXPLAINED:
+            return not self._was_unexplained
+        is_gone = error.error == _UNKNOWN_TOPIC and self._tries >= _TRIES_OF_UNKNOWN
+        return error.retriable and not is_gone
+
+    def _first_of(self, errors: Mapping[TopicPartition, BrokerError]) -> BrokerError:
+        """Return the first error to try again after. Note an unexplained one: it counts once."""
+        first = errors[min(self._left)]
+        unexplained = [each for each in self._left if errors[each].error == _UNEXPLAINED]
+        if unexplained:
+            self._was_unexplained = True
+            logger.warning("%s; trying again once", errors[min(unexplained)])
+            first.remedy = first.remedy if first.retriable else Remedy.RETRY
+        return first
+
+    def explain_size(self, most: int | None) -> None:
+        """Say in the errors of too large metadata by how much it is to be shortened."""
+        for where, error in self.refusals.items():
+            if error.error != _TOO_LARGE:
+                continue
+            # Brokers count as Java does: a character outside of the first 65,536 is two.
+            size = len(self._text(where).encode("utf-16-le", "surrogatepass")) // 2
+            limit = "allows fewer, 4096 by default: shorten it"
+            if most is not None:
+                limit = f"is {most}: shorten it by {max(size - most, 1)}"
+            text = (
+                f"the metadata has {size} characters, and the brokers' 'offset.metadata.max.bytes'"
+            )
+            self.refusals[where] = BrokerError(error.error, error.what, f"{text} {limit}")
 
 
 def committed_offsets(
@@ -171,9 +275,13 @@ def committed(
         answer = _fetch(client, requests, group_id, deadline)
         found = {}
         error, rows = _answered(answer)
+        if has_no_group(error):
+            return {}
         _check(error, "OffsetFetch", group_id, member_of=member_of)
         for name, partition in rows:
             where = TopicPartition(name, partition.partition_index)
+            if has_no_group(partition.error_code):
+                return {}
             _check(partition.error_code, "OffsetFetch", group_id, where)
             found[where] = OffsetAndMetadata(
                 partition.committed_offset,
@@ -184,6 +292,21 @@ def committed(
         return {where: found[where] for where in topic_partitions if found[where].offset >= 0}
 
     return client.retrying(f"OffsetFetch of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+
+
+def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
+    """Return the coordinator's `offset.metadata.max.bytes`, or None if it does not tell."""
+    # Only this error needs them.
+    from spark_kafka_source.client.broker_settings import number_set_at  # noqa: PLC0415
+
+    def attempt(deadline: Deadline) -> int | None:
+        coordinator = client.coordinator(key, deadline)
+        return number_set_at(client, coordinator, "offset.metadata.max.bytes", deadline)
+
+    try:
+        return client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)
+    except KafkaError:  # The commit's own error counts.
+        return None
 
 
 def _who(group_id: str, member_of: MemberOf | None) -> Member:
@@ -248,32 +371,6 @@ def _answered(
     return answer.error_code, [(t.name, each) for t in answer.topics for each in t.partitions]
 
 
-def _commit_request(
-    member: Member,
-    offsets: Mapping[TopicPartition, int],
-    leader_epochs: Mapping[TopicPartition, int],
-    metadata: str | Mapping[TopicPartition, str],
-) -> OffsetCommitRequest:
-    def committed(where: TopicPartition) -> OffsetCommitRequestPartition:
-        text = metadata if isinstance(metadata, str) else metadata.get(where, "")
-        epoch = leader_epochs.get(where, -1)
-        return OffsetCommitRequestPartition(where.partition, offsets[where], epoch, text)
-
-    return OffsetCommitRequest(
-        group_id=member.group_id,
-        generation_id_or_member_epoch=member.generation_id,
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        topics=[
-            OffsetCommitRequestTopic(
-                name=name,
-                partitions=[committed(TopicPartition(name, each)) for each in partitions],
-            )
-            for name, partitions in _by_topic(offsets).items()
-        ],
-    )
-
-
 def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     by_topic: dict[str, list[int]] = defaultdict(list)
     for name, partition in topic_partitions:
@@ -314,6 +411,8 @@ def _error(
     found = error_code(code)
     what = f"{api} of {where} for" if where else f"{api} of"
     detail = lacking(found, topic=where.topic if where else "", group_id=group_id)
+    if member_of is None:
+        detail = detail or _ADVICE_FROM_OUTSIDE.get(found.name)
     error = BrokerError(found, f"{what} group {group_id!r}", detail)
     if member_of is not None and error.error.name == _STALE:
         error.remedy = Remedy.RETRY  # The next heartbeat brings the member's new epoch.

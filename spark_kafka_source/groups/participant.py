@@ -131,6 +131,9 @@ class Participant(ABC):
     def rejoin(self, reason: str) -> None:
         """Make the group divide the partitions again."""
 
+    def look_at_topics(self) -> None:  # noqa: B027
+        """Make the member look at its topics now, if that is a member's work in its protocol."""
+
     @abstractmethod
     def leave(self, deadline: Deadline, reason: str) -> None:
         """Give up all partitions, and tell the coordinator by `deadline`.

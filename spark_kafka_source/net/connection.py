@@ -366,6 +366,8 @@ class Connection:
         return error
 
     def _failed(self, error: OSError, doing: str) -> KafkaError:
+        if self._stage >= Stage.SET_UP and not self.closed:
+            self._contacts.lost(self.address, self._settings.reconnects)
         self.close()
         return self._fail(self._failure_of(error, doing))
 

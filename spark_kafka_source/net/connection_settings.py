@@ -3,6 +3,7 @@
 import socket
 from dataclasses import dataclass, field
 
+from spark_kafka_source.net.retry import Retry
 from spark_kafka_source.net.security import SecuritySettings
 from spark_kafka_source.settings import setting
 
@@ -20,11 +21,19 @@ class ConnectionSettings:
         minimum=1,
         meaning="the timeout of one request, and of the first contact with a cluster",
     )
+    reconnect_backoff_ms: int = setting(50)
+    reconnect_backoff_max_ms: int = setting(1_000)
     connections_max_idle_ms: int = setting(540_000, minimum=-1)
     receive_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
     send_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
     max_response_bytes: int = 256 * 1024 * 1024
     security: SecuritySettings = field(default_factory=SecuritySettings)
+
+    @property
+    def reconnects(self) -> Retry:
+        """The pauses before a broker is connected to again."""
+        most_ms = max(self.reconnect_backoff_ms, self.reconnect_backoff_max_ms)
+        return Retry(self.reconnect_backoff_ms, most_ms)
 
     def buffer_bytes(self) -> dict[int, int]:
         """Return the sizes of a socket's buffers, by socket option."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import cast
 
-from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.errors import ClosedError, RemoteError
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.connection import Connection
 from spark_kafka_source.net.connection_settings import ConnectionSettings
@@ -28,10 +28,14 @@ class Dial:
     One thread uses it; any thread may call `close`.
     """
 
-    def __init__(self, address: Address, make: Callable[[Opened], Connection]) -> None:
-        """Begin at once; see `connecting` and `renewing`."""
+    def __init__(
+        self, address: Address, make: Callable[[Opened], Connection], pause_seconds: float = 0.0
+    ) -> None:
+        """Begin after a pause; see `connecting` and `renewing`."""
         self.address = address
         self._make = make
+        self._pause_seconds = pause_seconds
+        self._closing = threading.Event()
         self._done = Wakeup()
         self._lock = threading.Lock()
         self._connection: Connection | None = None
@@ -47,14 +51,24 @@ class Dial:
     def connecting(
         cls, address: Address, settings: ConnectionSettings, contacts: Contacts
     ) -> "Dial":
-        """Connect within `socket.connection.setup.timeout.ms`; see `Connection.connect`."""
+        """Connect within `socket.connection.setup.timeout.ms`; see `Connection.connect`.
+
+        After a connection to the broker that could not be made, or was lost, first wait for a pause
+        by `reconnect.backoff.ms`.
+        """
         timeout_ms = settings.socket_connection_setup_timeout_ms
 
         def make(opened: Opened) -> Connection:
             deadline = Deadline.after_ms(timeout_ms)
-            return Connection.connect(address, settings, deadline, opened, contacts=contacts)
+            try:
+                made = Connection.connect(address, settings, deadline, opened, contacts=contacts)
+            except RemoteError:
+                contacts.lost(address, settings.reconnects)
+                raise
+            contacts.connected(address)
+            return made
 
-        return cls(address, make)
+        return cls(address, make, contacts.pause_seconds(address))
 
     @classmethod
     def renewing(cls, connection: Connection, timeout_ms: int) -> "Dial":
@@ -100,6 +114,7 @@ class Dial:
 
     def close(self) -> None:
         """Give up: close the connection now, or as soon as it is made. Never raises."""
+        self._closing.set()
         with self._lock:
             self._is_closed = True
             if self._connection is not None:
@@ -114,6 +129,8 @@ class Dial:
 
     def _run(self) -> None:
         try:
+            if self._closing.wait(self._pause_seconds):
+                raise ClosedError("the client is closed")
             self._result = self._make(self._opened)
         except BaseException as error:
             self._error = error

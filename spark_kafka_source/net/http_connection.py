@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
+from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.connection_failures import RequestTimeoutError
 from spark_kafka_source.net.contacts import Contacts
@@ -61,6 +62,7 @@ class HttpConnection:
         self._contacts = Contacts()
         self._target: tuple[object, ...] = ()
         self._link: socket.socket | None = None
+        self._process = OwnProcess("connection")
 
     @property
     def host(self) -> str:
@@ -74,6 +76,7 @@ class HttpConnection:
         Raises `ConnectionFailedError`, `RequestTimeoutError`, `TlsError`, `ProtocolError` for an
         answer that is too long, and `ConfigurationError` for settings that TLS cannot use.
         """
+        self._process.check()
         kept = self._link
         if kept is not None and not readable([kept], Deadline.after_ms(0)):
             try:
@@ -97,7 +100,7 @@ class HttpConnection:
     def interrupt(self) -> None:
         """End another thread's wait for an answer, as if the server had closed the connection."""
         link = self._link
-        if link is not None:
+        if link is not None and self._process.is_here:
             with suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
 

@@ -5,6 +5,7 @@ import socket
 import ssl
 import time
 
+from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.incoming import Incoming
 from spark_kafka_source.net.outgoing import Outgoing
@@ -29,6 +30,7 @@ class Link:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
+        self._process = OwnProcess("connection")
         self._last_used_seconds = time.monotonic()
         self.closed = False
 
@@ -67,6 +69,7 @@ class Link:
 
         Nothing may be in flight: then "readable" can only mean that.
         """
+        self._process.check()
         # TLS cannot peek. Bytes read in its place are of no use anyway, and the connection ends.
         flags = 0 if isinstance(self._socket, ssl.SSLSocket) else socket.MSG_PEEK
         try:
@@ -89,12 +92,16 @@ class Link:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket, and wake a thread that waits on it. Never raises."""
+        """Close the socket, and wake a thread that waits on it. Never raises.
+
+        A fork's child closes its copy, and the parent's connection stays.
+        """
         self.closed = True
         with contextlib.suppress(OSError):  # The socket may have lost its connection.
             # Not the method of TLS's sockets: after it, a thread that sends would go on without
             # TLS.
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            if self._process.is_here:
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         self._socket.close()
 
     def _send_pieces(self, pieces: list[memoryview]) -> int:
@@ -103,6 +110,7 @@ class Link:
         return self._socket.sendmsg(pieces)
 
     def _set_timeout(self, deadline: Deadline | None) -> None:
+        self._process.check()
         if self.closed:
             raise ConnectionAbortedError("the connection is closed")
         if deadline is None:

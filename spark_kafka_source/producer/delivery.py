@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.errors import OF_RECORDS, RefusedRowsError
 from spark_kafka_source.records import Integers
@@ -62,7 +63,15 @@ class Delivery:
     The producer's thread sets the outcome; any thread may wait for it.
     """
 
-    __slots__ = ("_callbacks", "_left", "_lock", "_waiter", "outcomes", "topic_partition")
+    __slots__ = (
+        "_callbacks",
+        "_left",
+        "_lock",
+        "_process",
+        "_waiter",
+        "outcomes",
+        "topic_partition",
+    )
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
@@ -71,6 +80,7 @@ class Delivery:
         self._callbacks: list[Callable[[Delivery], object]] = []
         self._lock = threading.Lock()
         self._waiter: threading.Event | None = None
+        self._process = OwnProcess("producer")
 
     def closed(self, record_count: int) -> None:
         """Set the number of records, before any outcome."""
@@ -78,8 +88,14 @@ class Delivery:
 
     @property
     def is_done(self) -> bool:
-        """Whether the outcome of every record is known."""
-        return self._left == 0
+        """Whether the outcome of every record is known.
+
+        If not, raise `ForkedError` after a fork, in the child: there it never will be.
+        """
+        if self._left == 0:
+            return True
+        self._process.check()
+        return False
 
     def is_over(self, outcome: Outcome) -> None:
         """Add the outcome of some records. The last outcome wakes the waiting threads."""
@@ -107,10 +123,11 @@ class Delivery:
 
     def when_done(self, callback: Callable[["Delivery"], object]) -> None:
         """Call `callback` in the producer's thread once all is known, or now if it is known."""
-        with self._lock:
-            if not self.is_done:
-                self._callbacks.append(callback)
-                return
+        if not self.is_done:
+            with self._lock:
+                if self._left != 0:
+                    self._callbacks.append(callback)
+                    return
         self._call(callback)
 
     def _call(self, callback: Callable[["Delivery"], object]) -> None:
@@ -122,8 +139,10 @@ class Delivery:
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until all outcomes are known, at most so long. Return whether they are known."""
+        if self.is_done:
+            return True
         with self._lock:
-            if self.is_done:
+            if self._left == 0:
                 return True
             waiter = self._waiter = self._waiter or threading.Event()
         return waiter.wait(timeout_seconds)

@@ -17,6 +17,7 @@ from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.producer.accumulator import Accumulator
@@ -64,6 +65,7 @@ It returns a partition, or None for any partition."""
 _LAST_WORDS_MS = 5_000
 
 
+@used_where_made
 class KafkaProducer:
     """Write records to topics, one by one or as Arrow columns.
 
@@ -72,8 +74,9 @@ class KafkaProducer:
             producer.send_columns("events", table)
 
     The settings have Kafka's names, with underscores. Any thread may use the producer. The
-    producer has its own thread, which sends. Raises `ConfigurationError` for settings that cannot
-    be used.
+    producer has its own thread, which sends. After a fork, the child needs a producer of its own:
+    every call raises `ForkedError`, also those of futures without a result yet. Raises
+    `ConfigurationError` for settings that cannot be used.
 
     `key_serializer` and `value_serializer` turn the key and the value of `send` into bytes. Each
     is a function of the object, or a function of the topic, the headers and the object. The
@@ -115,6 +118,7 @@ class KafkaProducer:
         value_serializer: Serializer | None,
         partitioner: Partitioner | None,
     ) -> None:
+        self._process = OwnProcess("producer")
         keep_freed_memory()
         self._config = config
         self._encoding = _encoding_of(config)
@@ -145,7 +149,7 @@ class KafkaProducer:
         if self._encoding is not None:
             closed.append(self._encoding)
         self._closed = partial(_close, self._sender, self._accumulator, closed)
-        self._ending = weakref.finalize(self, _end, self._accumulator, self._closed)
+        self._ending = weakref.finalize(self, _end, self._process, self._accumulator, self._closed)
 
     def __enter__(self) -> "KafkaProducer":
         return self
@@ -439,8 +443,10 @@ def _close(
         each.close()
 
 
-def _end(accumulator: Accumulator, close: Callable[[Deadline], None]) -> None:
-    """Close a producer that nobody has closed."""
+def _end(process: OwnProcess, accumulator: Accumulator, close: Callable[[Deadline], None]) -> None:
+    """Close a producer that nobody has closed. A fork's child leaves it to the parent."""
+    if not process.is_here:
+        return
     left = len(accumulator.unfinished())
     close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:

@@ -16,6 +16,7 @@ from spark_kafka_source.errors import (
     KafkaError,
     KafkaTimeoutError,
 )
+from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.net import Deadline, Retry
 from spark_kafka_source.net.http_connection import HttpAnswer
 from spark_kafka_source.registry.config import RegistryConfig
@@ -43,6 +44,7 @@ class _Version:
     schema: StoredSchema
 
 
+@used_where_made
 class RegistryClient:
     """Client of a schema registry, for several threads, with one kept connection per url.
 
@@ -53,10 +55,12 @@ class RegistryClient:
     - `RegistryDeniedError` and `TlsError`, which name the option to look at,
     - `RegistryUnavailableError` when the time is over, with the last failure of each url,
     - `SchemaError` for a schema with an unusable type or unusable references,
-    - `RegistryError` for any other answer that cannot be used.
+    - `RegistryError` for any other answer that cannot be used,
+    - `ForkedError` in a fork's child of the process that made the client.
     """
 
     def __init__(self, config: RegistryConfig, *, retry: Retry | None = None) -> None:
+        self._process = OwnProcess("client of a schema registry")
         self.config = config
         self._servers = [RegistryServer(url, config) for url in config.urls]
         self._retry = retry or Retry()

@@ -1,5 +1,6 @@
 """The connections that a Python worker keeps from one task or micro-batch to the next."""
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,12 @@ class Kept(Generic[Key, Item]):
     ) -> None:
         self._make, self._close = make, close
         self._idle_seconds = idle_seconds
+        self.forget()
+        # The child of a fork makes its own.
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Keep nothing, and close nothing."""
         self._lock = threading.Lock()
         self._idle: dict[Key, _Idle[Item]] = {}
 

@@ -11,6 +11,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self
 
 from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.testing import access
 from spark_kafka_source.testing.admin import Admin
@@ -99,6 +100,7 @@ class LocalKafka:
         self._brokers: tuple[Broker, ...] = ()
         self._secured: Secured | None = None
         self._context = ExitStack()
+        self._process = OwnProcess("LocalKafka")
 
     def __enter__(self) -> Self:
         jars = tuple(kafka_jars(self._version))
@@ -121,7 +123,8 @@ class LocalKafka:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._context.close()
+        if self._process.is_here:  # The child of a fork leaves the brokers to its parent.
+            self._context.close()
 
     @property
     def bootstrap_servers(self) -> str:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.testing.child import Child, RemovedDirectory
 from spark_kafka_source.testing.errors import RegistryFailedError
 from spark_kafka_source.testing.jars import unpacked
@@ -50,6 +51,7 @@ class LocalRegistry:
         self._java_options = tuple(java_options)
         self._port = 0
         self._context = ExitStack()
+        self._process = OwnProcess("LocalRegistry")
 
     def __enter__(self) -> Self:
         coordinate = f"io.apicurio:apicurio-registry-app:{REGISTRY_VERSION}"
@@ -73,7 +75,8 @@ class LocalRegistry:
         traceback: TracebackType | None,
     ) -> None:
         self._port = 0
-        self._context.close()
+        if self._process.is_here:  # The child of a fork leaves the registry to its parent.
+            self._context.close()
 
     @property
     def url(self) -> str:

@@ -44,8 +44,10 @@ def raised(call: Callable[[KafkaAdmin], object], admin: KafkaAdmin) -> KafkaErro
 
 
 def is_told(request_type: type[Request[Any]], error: ErrorCode, found: KafkaError | None) -> bool:
-    if error.name == NOT_FOUND and request_type is ConsumerGroupDescribeRequest:
-        return found is None  # Then the group is a classic one.
+    # Then the group is a classic one, or has no offsets.
+    nothing = (ConsumerGroupDescribeRequest, OffsetFetchRequest)
+    if error.name == NOT_FOUND and request_type in nothing:
+        return found is None
     if error.retriable:
         return found is None
     if request_type is not ListGroupsRequest:

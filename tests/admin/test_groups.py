@@ -11,6 +11,7 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_named,
 )
+from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages import consumer_group_describe as kip_848
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -27,7 +28,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
     ListGroupsResponse,
     OffsetDeleteRequest,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
 from tests.admin.conftest import T0, T1, U0, address, fill
 from tests.groups.members import member
 from tests.memory_broker import KAFKA_2_1, MemoryBroker
@@ -185,6 +186,18 @@ def test_each_group_is_deleted_or_says_why_not(broker: MemoryBroker, admin: Kafk
     assert (found["g"], found["h"]) == (None, None)
     assert isinstance(found["nope"], GroupNotFoundError)
     assert broker.cluster.committed == {}
+
+
+@pytest.mark.parametrize("answer", ["group", "old"])
+def test_a_group_that_the_broker_does_not_know_has_committed_nothing(
+    broker: MemoryBroker, admin: KafkaAdmin, answer: str
+) -> None:
+    """Brokers of other makers say GROUP_ID_NOT_FOUND, where Kafka's say that it has no offsets."""
+    if answer == "old":
+        broker.cluster.versions |= {OffsetFetchRequest.KEY: Versions(0, 7)}
+    broker.control(OffsetFetchRequest, error_named("GROUP_ID_NOT_FOUND"), times=None)
+    assert admin.list_group_offsets("never") == {}
+    assert len(admin.group_lag("g")) == 0
 
 
 def test_offsets_of_topics_and_partitions_are_deleted(

@@ -240,7 +240,7 @@ def test_what_cannot_be_subscribed_to(broker: MemoryBroker) -> None:
         with pytest.raises(LocalError, match="unsubscribe"):
             consumer.assign([T0])
         refused = error_named("TOPIC_AUTHORIZATION_FAILED")
-        broker.control(MetadataRequest, refused)
+        broker.control(MetadataRequest, refused, times=2)  # To create the topic, and to read it.
         with pytest.raises(BrokerError, match=r"Metadata of t: TOPIC_AUTHORIZATION_FAILED"):
             consumer.poll(timeout_ms=PATIENCE_MS)
 

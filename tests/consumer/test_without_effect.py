@@ -17,7 +17,6 @@ def warned(caplog: pytest.LogCaptureFixture, **arguments: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("reconnect_backoff_ms", "are those of 'retry_backoff_ms' and 'retry_backoff_max_ms'"),
         ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
         ("security_providers", "Java's security providers cannot be used here"),
         ("acks", "it is a producer's, and this only reads"),
@@ -35,9 +34,7 @@ def test_what_does_nothing_here_says_why(
 def test_what_is_done_anyway_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
     given = {name.removeprefix("kafka."): value for name, value in DONE_ANYWAY.items()}
     assert not warned(caplog, **given)
-    assert not warned(caplog, allow_auto_create_topics=False, interceptor_classes=[])
-    (message,) = warned(caplog, allow_auto_create_topics=True)
-    assert message.endswith("topics are never created by reading")
+    assert not warned(caplog, interceptor_classes=[])
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,15 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from spark_kafka_source import KafkaConsumer
 from spark_kafka_source.client import ClientConfig, CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
-from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed
+from spark_kafka_source.groups import (
+    CommitFailedError,
+    OffsetAndMetadata,
+    commit_offsets,
+    committed,
+)
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.group_admin import DeleteGroupsRequest
 from spark_kafka_source.protocol.messages.membership import (
@@ -139,6 +145,33 @@ def test_only_members_commit_and_only_in_their_generation(
         error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
     with pytest.raises(error, match=refused):
         commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500)
+
+
+@PROTOCOLS
+def test_a_commit_beside_members_says_to_use_another_group(
+    made: tuple[str, str, str], members: ExitStack, protocol: str
+) -> None:
+    servers, group, topic = made
+    one = members.enter_context(closing(Ours(servers, group, protocol, topic)))
+    settle([one], divided([one], 6))
+    where = TopicPartition(topic, 0)
+    consumer = members.enter_context(KafkaConsumer(bootstrap_servers=servers, group_id=group))
+    consumer.assign([where])
+    with pytest.raises(BrokerError, match=r"UNKNOWN_MEMBER_ID.*commit under another 'group_id'"):
+        consumer.commit({where: 1})
+
+
+def test_too_large_metadata_is_to_be_shortened_by_so_much(made: tuple[str, str, str]) -> None:
+    servers, group, topic = made
+    where = TopicPartition(topic, 0)
+    with KafkaConsumer(bootstrap_servers=servers, group_id=group) as consumer:
+        consumer.assign([where])
+        # Java counts each of these characters as two.
+        for text, size in (("x" * 4_097, 4_097), ("\U0001f600" * 2_049, 4_098)):
+            expected = f"has {size} characters.*is 4096: shorten it by {size - 4096}"
+            with pytest.raises(BrokerError, match=expected):
+                consumer.commit({where: OffsetAndMetadata(1, metadata=text)})
+        consumer.commit({where: OffsetAndMetadata(1, metadata="\U0001f600" * 2_048)})
 
 
 @PROTOCOLS

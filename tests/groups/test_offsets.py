@@ -1,5 +1,7 @@
 """A group's committed offsets, by a member and by a client that is no member."""
 
+import re
+
 import pytest
 
 from spark_kafka_source.client import KafkaClient
@@ -19,6 +21,7 @@ from spark_kafka_source.groups import (
 )
 from spark_kafka_source.net import ConnectionSettings
 from spark_kafka_source.protocol import Versions
+from spark_kafka_source.protocol.messages.describe_configs import DescribeConfigsRequest
 from spark_kafka_source.protocol.messages.groups import (
     FindCoordinatorRequest,
     OffsetCommitRequest,
@@ -27,8 +30,11 @@ from spark_kafka_source.protocol.messages.groups import (
     OffsetCommitResponseTopic,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
@@ -125,6 +131,99 @@ def test_a_group_with_members_refuses(broker: MemoryBroker, client: KafkaClient)
     with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
         commit_offsets(client, "g", {T0: 1})
     assert len(broker.requests(OffsetCommitRequest)) == 1
+
+
+def test_a_commit_beside_members_says_to_use_another_group(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    for name in ("kafka.group.id", "another", "stop the group's consumers"):
+        broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"))
+        with pytest.raises(BrokerError, match=re.escape(name)):
+            commit_offsets(client, "g", {T0: 1})
+
+
+@pytest.mark.parametrize("where", ["group", "partition"])
+@pytest.mark.parametrize("is_member", [False, True], ids=["outside", "member"])
+def test_a_group_that_the_broker_does_not_know_has_no_offsets(
+    broker: MemoryBroker, client: KafkaClient, where: str, *, is_member: bool
+) -> None:
+    """Brokers of other makers say GROUP_ID_NOT_FOUND, where Kafka's say that it has none."""
+    unknown = error_named("GROUP_ID_NOT_FOUND").code
+
+    def refuse(request: OffsetFetchRequest) -> OffsetFetchResponse:
+        one = OffsetFetchResponsePartition(0, -1, error_code=unknown)
+        several = OffsetFetchResponsePartitions(0, -1, error_code=unknown)
+        if where == "group":
+            return OffsetFetchResponse(
+                error_code=0 if request.groups else unknown,
+                groups=[OffsetFetchResponseGroup("g", [], unknown) for _ in request.groups],
+            )
+        topics = [OffsetFetchResponseTopics("t", partitions=[several])]
+        return OffsetFetchResponse(
+            topics=[] if request.groups else [OffsetFetchResponseTopic("t", [one])],
+            groups=[OffsetFetchResponseGroup("g", topics) for _ in request.groups],
+        )
+
+    broker.control(OffsetFetchRequest, refuse)
+    member_of = (lambda: Member("g", "m", 1)) if is_member else None
+    assert committed(client, "g", [T0], member_of=member_of) == {}
+    assert len(broker.requests(OffsetFetchRequest)) == 1
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_error_that_says_nothing_is_tried_again_once(
+    broker: MemoryBroker, client: KafkaClient, times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(OffsetCommitRequest, error_named("UNKNOWN_SERVER_ERROR"), times=times)
+    if times == 1:
+        commit_offsets(client, "g", {T0: 5, T1: 6})
+        assert broker.cluster.committed["g"] == {T0: 5, T1: 6}
+    else:
+        with pytest.raises(BrokerError, match=r"t-0, t-1 for group 'g': UNKNOWN_SERVER_ERROR"):
+            commit_offsets(client, "g", {T0: 5, T1: 6})
+    assert len(broker.requests(OffsetCommitRequest)) == 2
+    (message,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert "UNKNOWN_SERVER_ERROR" in message and message.endswith("trying again once")
+
+
+def test_one_error_that_says_nothing_beside_others(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """The pause and the remedy of a partition that is tried again anyway hold for both."""
+    codes = [error_named("UNKNOWN_SERVER_ERROR").code, error_named("NOT_COORDINATOR").code]
+    partitions = [OffsetCommitResponsePartition(each, codes[each]) for each in range(2)]
+    answer = OffsetCommitResponse(topics=[OffsetCommitResponseTopic("t", partitions=partitions)])
+    broker.control(OffsetCommitRequest, answer)
+    commit_offsets(client, "g", {T0: 5, T1: 6})
+    assert broker.cluster.committed["g"] == {T0: 5, T1: 6}
+    assert len(broker.requests(OffsetCommitRequest)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("x" * 5_000, 5_000), ("\U0001f600" * 3_000, 6_000)], ids=["plain", "wide"]
+)
+def test_too_large_metadata_is_to_be_shortened_by_so_much(
+    broker: MemoryBroker, client: KafkaClient, text: str, size: int
+) -> None:
+    with pytest.raises(BrokerError) as refused:
+        commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T0: text})
+    expected = f"has {size} characters, and the brokers' 'offset.metadata.max.bytes' is 4096: "
+    assert f"{expected}shorten it by {size - 4096}" in str(refused.value)
+    assert broker.cluster.committed["g"] == {T1: 6}
+    cut = text[: len(text) * 4096 // size]
+    commit_offsets(client, "g", {T0: 5}, metadata=cut)
+
+
+@pytest.mark.parametrize("versions", [None, KAFKA_2_1], ids=["denied", "old"])
+def test_too_large_metadata_where_the_limit_is_not_told(
+    versions: dict[int, Versions] | None,
+) -> None:
+    with MemoryBroker(versions=versions) as broker, KafkaClient(broker.config()) as client:
+        broker.create_topic("t")
+        denied = error_named("CLUSTER_AUTHORIZATION_FAILED")
+        broker.control(DescribeConfigsRequest, denied, times=None)
+        with pytest.raises(BrokerError, match=r"OFFSET_METADATA_TOO_LARGE.*4096 by default"):
+            commit_offsets(client, "g", {T0: 5}, metadata="x" * 5_000)
 
 
 def test_an_answer_that_leaves_out_what_was_asked_is_refused(

@@ -139,6 +139,9 @@ _WITH_JAVAS_DEFAULT = """
 _SETTINGS: Mapping[str, Setting] = {
     **OF_ANY_CLIENT,
     **as_javas(_WITH_JAVAS_DEFAULT),
+    "allow.auto.create.topics": Setting(
+        Verdict.BETTER, "a topic that is deleted while it is read is not created again"
+    ),
     "client.id": Setting(
         Verdict.HERE,
         "`spark-kafka-source`, the group and a number by default",

@@ -17,7 +17,7 @@ NO_PUSH = "clients send no figures to brokers (KIP-714)"
 
 _WITH_JAVAS_DEFAULT = """
     bootstrap.servers connections.max.idle.ms metadata.max.age.ms request.timeout.ms
-    retry.backoff.max.ms retry.backoff.ms
+    reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms
     sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
     sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
     sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms

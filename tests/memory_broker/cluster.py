@@ -12,6 +12,7 @@ from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
+from spark_kafka_source.protocol.messages.describe_configs import DescribeConfigsRequest
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
@@ -79,6 +80,7 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     DeleteGroupsRequest: Versions(0, 1),
     OffsetDeleteRequest: _NONE,
     ConsumerGroupDescribeRequest: _NONE,
+    DescribeConfigsRequest: Versions(0, 2),
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),
@@ -156,6 +158,10 @@ class MemoryCluster:
     """Numbers for all commits of offsets, with a transaction or without."""
     last_commits: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
     max_message_bytes: int = 1_048_588
+    broker_settings: dict[str, str] = field(
+        default_factory=lambda: {"offset.metadata.max.bytes": "4096"}
+    )
+    """Settings of each node, for DescribeConfigs. A node tells others nothing."""
     creates_topics: bool = False
     """Whether a request for metadata may create a topic (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))

@@ -58,6 +58,8 @@ class ConsumerGroup:
     epoch: int = 0
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     targets: dict[str, Owned] = field(default_factory=dict)
+    divided: dict[uuid.UUID, int] = field(default_factory=dict)
+    """The number of partitions of each topic, at the last division."""
 
     def heartbeat(
         self, cluster: "MemoryCluster", request: ConsumerGroupHeartbeatRequest
@@ -78,6 +80,8 @@ class ConsumerGroup:
             self._divide(cluster)
         if request.subscribed_topic_regex not in (None, member.regex):
             member.regex = request.subscribed_topic_regex or ""
+            self._divide(cluster)
+        if self.divided != _partition_counts(cluster):
             self._divide(cluster)
         if request.topic_partitions is not None:
             member.owned = frozenset(
@@ -162,6 +166,7 @@ class ConsumerGroup:
 
     def _divide(self, cluster: "MemoryCluster") -> None:
         self.epoch += 1
+        self.divided = _partition_counts(cluster)
         members = sorted(self.members)
         dealt: dict[str, set[tuple[uuid.UUID, int]]] = {each: set() for each in members}
         for name in sorted(cluster.topics):
@@ -202,6 +207,10 @@ class ConsumerGroup:
             for each in self.members.values()
         )
         return "Stable" if is_stable else "Reconciling"
+
+
+def _partition_counts(cluster: "MemoryCluster") -> dict[uuid.UUID, int]:
+    return {each.topic_id: len(each.logs) for each in cluster.topics.values()}
 
 
 def _by_topic(owned: Owned) -> list[TopicPartitions]:

@@ -36,8 +36,6 @@ from tests.memory_broker.consumer_coordinator import KIP_848_COMMIT, ConsumerGro
 from tests.memory_broker.coordinator import Handler, MemoryGroup
 from tests.memory_broker.transactions import offsets_error
 
-_LONGEST_METADATA = 4096
-
 
 def code(name: str) -> int:
     return error_named(name).code
@@ -74,7 +72,9 @@ def _offset_error(
     """Return why one offset is refused, or 0."""
     if cluster.log(*where) is None:
         return code("UNKNOWN_TOPIC_OR_PARTITION")
-    is_long = len(found.committed_metadata or "") > _LONGEST_METADATA
+    # Java's length of a text is that in UTF-16.
+    size = len((found.committed_metadata or "").encode("utf-16-le")) // 2
+    is_long = size > int(cluster.broker_settings["offset.metadata.max.bytes"])
     return code("OFFSET_METADATA_TOO_LARGE") if is_long else 0
 
 

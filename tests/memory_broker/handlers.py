@@ -11,6 +11,12 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
+from spark_kafka_source.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from spark_kafka_source.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -58,6 +64,9 @@ from tests.memory_broker.produce import produce
 from tests.memory_broker.sessions import Context, FetchSessions, Place
 from tests.memory_broker.transaction_admin import TRANSACTION_ADMIN_HANDLERS
 from tests.memory_broker.transactions import TRANSACTION_HANDLERS
+
+# The kind of a resource in DescribeConfigs.
+_BROKER = 4
 
 
 def code(name: str) -> int:
@@ -337,6 +346,31 @@ def _coordinator(cluster: MemoryCluster, kind: CoordinatorKind, key: str) -> Coo
     return Coordinator(key, node_id, HOST, cluster.ports[node_id])
 
 
+def describe_configs(
+    cluster: MemoryCluster, node_id: int, request: DescribeConfigsRequest, version: int
+) -> DescribeConfigsResponse:
+    """v1-4, of this node only."""
+    results = []
+    for each in request.resources:
+        is_this = each.resource_type == _BROKER and each.resource_name == str(node_id)
+        error = cluster.refusal or (0 if is_this else code("INVALID_REQUEST"))
+        found = cluster.broker_settings.items() if not error else ()
+        wanted = each.configuration_keys
+        results.append(
+            DescribeConfigsResult(
+                error_code=error,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+                configs=[
+                    DescribeConfigsResourceResult(name, value)
+                    for name, value in found
+                    if wanted is None or name in wanted
+                ],
+            )
+        )
+    return DescribeConfigsResponse(results=results)
+
+
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
     **GROUP_ADMIN_HANDLERS,
@@ -345,6 +379,7 @@ HANDLERS: dict[type[Request[Any]], Handler] = {
     **TRANSACTION_ADMIN_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
+    DescribeConfigsRequest: describe_configs,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,
     ListOffsetsRequest: list_offsets,

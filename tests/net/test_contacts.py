@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_kafka_source.net import Address, AuthenticationError, Deadline
+from spark_kafka_source.net import Address, AuthenticationError, Deadline, Retry
 from spark_kafka_source.net import contacts as contacts_module
 from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.sasl import TokenUnavailableError
@@ -117,3 +117,15 @@ def test_a_login_that_hangs_does_not_keep_others_for_ever(monkeypatch: pytest.Mo
     go_on.set()
     hanging.join(20)
     assert tried == [1]
+
+
+def test_pauses_before_a_broker_is_connected_to_again_grow_until_it_is() -> None:
+    contacts, pauses = Contacts(), Retry(10_000, 40_000)
+    for expected in (10, 20, 40, 40):
+        contacts.lost(A, pauses)
+        assert 0.79 * expected < contacts.pause_seconds(A) < 1.21 * expected
+    assert contacts.pause_seconds(B) == 0
+    contacts.connected(A)
+    assert contacts.pause_seconds(A) == 0
+    contacts.lost(A, pauses)
+    assert contacts.pause_seconds(A) < 12.1

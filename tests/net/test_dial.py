@@ -1,11 +1,14 @@
 """Connecting in the background."""
 
+import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from spark_kafka_source.errors import ClosedError, ConnectionFailedError
+from spark_kafka_source.client import ClientConfig, KafkaClient
+from spark_kafka_source.errors import ClosedError, ConnectionFailedError, KafkaError, LocalError
 from spark_kafka_source.net import Address, ConnectionSettings, Contacts, Deadline, Dial, readable
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from tests.memory_broker import Action, MemoryBroker
@@ -94,3 +97,84 @@ def test_where_no_thread_can_start_the_caller_connects(
     dial = dialing(address)
     assert dial.is_done
     dial.connection().close()
+
+
+# -- the pause before a broker is connected to again -----------------------------------------------
+
+NEVER = ConnectionSettings(reconnect_backoff_ms=3_600_000, reconnect_backoff_max_ms=3_600_000)
+
+
+def end_of(address: Address) -> None:
+    for thread in threading.enumerate():
+        if thread.name == f"connecting to {address}":
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def test_after_a_failure_the_next_dial_waits_for_the_pause() -> None:
+    contacts = Contacts()
+    with refused_port() as refused:
+        address = Address(LOOPBACK, refused)
+        wait_for(Dial.connecting(address, NEVER, contacts))
+        second = Dial.connecting(address, NEVER, contacts)
+        assert not readable([second], Deadline.after_ms(50))
+        second.close()
+        end_of(address)
+    with pytest.raises(ClosedError):
+        second.connection()
+
+
+def test_each_broker_has_pauses_of_its_own(broker: MemoryBroker) -> None:
+    contacts = Contacts()
+    with refused_port() as refused:
+        wait_for(Dial.connecting(Address(LOOPBACK, refused), NEVER, contacts))
+    dial = Dial.connecting(broker.address(), NEVER, contacts)
+    wait_for(dial)
+    dial.connection().close()
+
+
+def test_a_connection_that_the_broker_ends_counts_as_one_failure(broker: MemoryBroker) -> None:
+    contacts = Contacts()
+    dial = Dial.connecting(broker.address(), NEVER, contacts)
+    wait_for(dial)
+    connection = dial.connection()
+    assert contacts.pause_seconds(broker.address()) == 0
+    broker.control(ApiVersionsRequest, Action.CLOSE)
+    with pytest.raises(ConnectionFailedError):
+        connection.request(ApiVersionsRequest(), Deadline.after_ms(20_000))
+    assert contacts.pause_seconds(broker.address()) > 2_000
+
+
+@pytest.mark.parametrize(("backoff_ms", "expected"), [(0, 5), (3_600_000, 1)])
+def test_a_client_connects_no_more_often_than_told(backoff_ms: int, expected: int) -> None:
+    """The client tries again at once; a port that ends each connection counts them."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        accepted = []
+
+        def end_each() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connected, _ = server.accept()
+                    accepted.append(1)
+                    connected.close()
+
+        thread = threading.Thread(target=end_each, daemon=True)
+        thread.start()
+        settings = ConnectionSettings(
+            reconnect_backoff_ms=backoff_ms, reconnect_backoff_max_ms=backoff_ms
+        )
+        address = Address(LOOPBACK, server.getsockname()[1])
+        tries = []
+
+        def attempt(deadline: Deadline) -> None:
+            tries.append(1)
+            if len(tries) > 5:
+                raise LocalError("enough")
+            client.topics([], Deadline.after_ms(500))
+
+        config = ClientConfig((address,), settings, retry_backoff_ms=0)
+        with KafkaClient(config) as client, pytest.raises(KafkaError):
+            client.retrying("Metadata", attempt, timeout_ms=20_000)
+        assert len(accepted) == expected
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(20)

@@ -104,7 +104,6 @@ def test_each_client_of_a_process_has_an_id_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("reconnect_backoff_ms", "are those of 'retry_backoff_ms' and 'retry_backoff_max_ms'"),
         ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
         ("group_id", "it is a consumer's, and this only writes"),
         ("max.poll.records", "it is a consumer's, and this only writes"),

@@ -4,6 +4,7 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-255+OAuth+Authentication+v
 """
 
 import logging
+import os
 import re
 import threading
 import time
@@ -143,6 +144,10 @@ class TokenCache:
 def token_cache(source: TokenProvider, refresh: RefreshSettings) -> TokenCache:
     """Return this process's tokens from `source`, so that a new connection needs no new token."""
     return TokenCache(source, refresh)
+
+
+# At a fork, a thread of the parent may hold a cache's lock. No thread of the child releases it.
+os.register_at_fork(after_in_child=token_cache.cache_clear)
 
 
 def _ask(source: TokenProvider) -> object:

@@ -75,6 +75,10 @@ class _Kept:
     """Clients that a Python worker keeps from one task to the next."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep nothing, and close nothing."""
         self._clients: dict[ClientConfig, KafkaClient] = {}
         self._registries: dict[registry.RegistryConfig, registry.RegistryClient] = {}
 
@@ -102,6 +106,8 @@ class _Kept:
 
 
 _kept = _Kept()
+# The child of a fork makes its own connections.
+os.register_at_fork(after_in_child=_kept.forget)
 
 
 def read_ranges(

@@ -51,6 +51,7 @@ class ManagedGroup:
         self._planner = planner
         self._membership = new_membership(KafkaClient(options.client), self._config, self)
         self._topics: frozenset[str] = frozenset()
+        self._partitions: frozenset[TopicPartition] = frozenset()
         self._taken: set[TopicPartition] = set()
         self._changed = False
         if _in_process_of_a_query():
@@ -80,12 +81,20 @@ class ManagedGroup:
         changed, self._changed = self._changed, False
         return changed
 
-    def join(self, topics: Collection[str], timeout_ms: int) -> bool:
-        """Subscribe to the topics, and wait for an assignment. Return whether there is one."""
+    def join(self, partitions: Collection[TopicPartition], timeout_ms: int) -> bool:
+        """Subscribe to the topics of all these partitions, and wait for an assignment.
+
+        Return whether there is one.
+        """
         deadline = Deadline.after_ms(timeout_ms)
-        if self._topics != frozenset(topics):
-            self._topics = frozenset(topics)
+        topics = frozenset(each.topic for each in partitions)
+        if self._topics != topics:
+            self._topics = topics
             self._membership.subscribe(self._topics)
+        elif self._partitions != frozenset(partitions):
+            # The query looks more often than the group's leader, which divides what it has seen.
+            self._membership.look_at_topics()
+        self._partitions = frozenset(partitions)
         self._membership.poll()
         while self._membership.member is None and not deadline.expired:
             readable([self._membership], deadline)

@@ -236,13 +236,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _join_group(self) -> None:
         if self._group is None:
             return
-        topics = {each.topic for each in self._ends.offsets}
+        partitions = self._ends.offsets.keys()
         if not self._available_now:
-            self._group.join(topics, _JOIN_MS)
+            self._group.join(partitions, _JOIN_MS)
             return
         # Without waiting, the run would end with nothing read.
         timeout_ms = self._options.client.default_api_timeout_ms
-        if not self._group.join(topics, timeout_ms):
+        if not self._group.join(partitions, timeout_ms):
             raise KafkaTimeoutError(
                 f"Group {self._options.group_id!r} has assigned nothing to this query within "
                 f"{timeout_ms} ms (kafka.default.api.timeout.ms)"

@@ -19,6 +19,7 @@ READING = WithoutEffect(
                 "with 'kafka.group.id' each finished micro-batch is committed": (
                     "auto.commit.interval.ms"
                 ),
+                "topics are never created by reading": "allow.auto.create.topics",
                 "records are not polled one by one; use 'maxOffsetsPerTrigger' or "
                 "'maxRecordsPerPartition'": "max.poll.records",
                 "'subscribePattern' leaves internal topics out": "exclude.internal.topics",
