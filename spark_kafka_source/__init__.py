@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         ConsumerRecord,
         ConsumerRecords,
         MixedColumnsError,
-        RecordDeserializationError,
     )
+    from spark_kafka_source.consumer.deserializers import RecordDeserializationError
     from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
     from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
@@ -96,7 +96,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "CommitFailedError": "groups",
             "KafkaError": "errors",
             "NoOffsetError": "fetch.offset_reset",
-            "RecordDeserializationError": "consumer.consumer_records",
+            "RecordDeserializationError": "consumer.deserializers",
             "RecordsLostError": "fetch.losses",
             "WakeupError": "consumer.waiting",
             "ConsumerRebalanceListener": "consumer.subscription",

@@ -29,7 +29,7 @@ MINIMUM, MAXIMUM, MEANING, NAME = "minimum", "maximum", "meaning", "name"
 
 _MOST_COMPARED = 100
 _A_SLIP = 0.5
-_A_LIKENESS = 0.6
+_A_LIKENESS = 0.75
 
 
 def setting(
@@ -138,11 +138,15 @@ class Settings:
 def nearest(name: str, known: Iterable[str], cutoff: float = _A_LIKENESS) -> str | None:
     """Return the option that a misspelt name may mean, or None. `cutoff` is at most 1.
 
-    The comparison leaves out the prefix `kafka.`: all of Kafka's options have it, and many users
-    forget it.
+    It has the same words in another order, or is alike. The comparison leaves out the prefix
+    `kafka.`: all of Kafka's options have it, and many users forget it.
     """
     by_text = {each.lower().removeprefix(PREFIX): each for each in known}
     text = name.lower().removeprefix(PREFIX)[:_MOST_COMPARED]
+    words = sorted(text.split("."))
+    for each, option in by_text.items():
+        if len(each) == len(text) and sorted(each.split(".")) == words:
+            return option
     close = _close_matches(text, by_text, cutoff)
     return by_text[close[0]] if close else None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Never, ParamSpec, TypeVar
 
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.deletion import delete_groups, delete_offsets
@@ -30,6 +30,7 @@ from spark_kafka_source.admin.transactions import (
     list_transactions,
 )
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.groups import OffsetAndMetadata
@@ -68,8 +69,12 @@ class KafkaAdmin:
     """
 
     def __init__(
-        self, *, token_provider: TokenProvider | None = None, **configuration: object
+        self,
+        *positional: Never,
+        token_provider: TokenProvider | None = None,
+        **configuration: object,
     ) -> None:
+        refuse_positional("KafkaAdmin", positional)
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         self._client = KafkaClient(self._config.client)
 

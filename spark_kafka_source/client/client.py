@@ -126,6 +126,8 @@ class KafkaClient:
 
     def recover(self, error: KafkaError) -> None:
         """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
+        if not self.contacts.was_reached:
+            self.contacts.last_error = error
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):

@@ -92,9 +92,13 @@ MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "kafka.metadata.broker.list": "kafka.bootstrap.servers",
         "kafka.broker.list": "kafka.bootstrap.servers",
+        "kafka.socket.receive.buffer.bytes": "kafka.receive.buffer.bytes",
+        "kafka.socket.send.buffer.bytes": "kafka.send.buffer.bytes",
+        "kafka.socket.timeout.ms": "kafka.request.timeout.ms",
+        "kafka.topic.metadata.refresh.interval.ms": "kafka.metadata.max.age.ms",
     }
 )
-"""Settings by the names of other clients that are too unlike for a search by likeness."""
+"""Settings by the names of other clients, where a search by likeness misleads or finds nothing."""
 
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.partition_arguments import topic_partition
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.fetch.positions import Positions
@@ -181,7 +182,8 @@ class Commits:
 
 def _with_metadata(offsets: OffsetsToCommit) -> dict[TopicPartition, OffsetAndMetadata]:
     found = {
-        each: OffsetAndMetadata(at) if isinstance(at, int) else at for each, at in offsets.items()
+        topic_partition(each): OffsetAndMetadata(at) if isinstance(at, int) else at
+        for each, at in offsets.items()
     }
     for each, at in found.items():
         if at.offset < 0:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
-from spark_kafka_source.client.without_effect import MEANT_BY_OTHERS
 from spark_kafka_source.consumer.without_effect import (
     DONE_ANYWAY,
-    LISTENER,
+    INSTEAD,
+    MEANT_BY_OTHERS,
     OF_A_CONSUMER,
     REFUSED,
 )
@@ -98,7 +98,7 @@ VOCABULARY = Vocabulary(
     REFUSED,
     DONE_ANYWAY,
     MEANT_BY_OTHERS,
-    {**LISTENER, **MEANT},
+    {**INSTEAD, **MEANT},
     READ_OPTIONS,
 )
 """Vocabulary of a consumer: its known, refused and ineffective settings."""

@@ -1,60 +1,34 @@
 """Records of one poll, from several partitions, as Arrow or one by one."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.errors import ConfigurationError, LocalError, RemoteError
+from spark_kafka_source.errors import LocalError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import TimestampType, schema
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import PARTS, error_column
+from spark_kafka_source.values.as_python import as_python
 
-Deserializer: TypeAlias = Callable[[bytes], Any]
-"""A function that makes a value from bytes. It is not called for null."""
+Deserialized: TypeAlias = Mapping[str, Sequence[Any]]
+"""The values that deserializers made of a batch, by `key` and `value`."""
 
-_MOST_OF_A_REASON = 200
 _ERRORS = tuple(error_column(each) for each in PARTS)
+_TIMESTAMP_TYPES = {each.value: each for each in TimestampType}
 
 
-def deserializer(name: str, given: object) -> Deserializer | None:
-    """Return the given deserializer. Raises `ConfigurationError` if it cannot be called."""
-    if given is None or callable(given):
-        return given
-    found = f"found a {type(given).__name__}, which cannot be called"
-    raise ConfigurationError(name, found, "Give a function of bytes, as `bytes.decode`")
+class Taken(NamedTuple):
+    """Records of one partition that a poll returns."""
 
-
-class RecordDeserializationError(RemoteError):
-    """Error of a record that cannot become Python objects. The original error is its cause.
-
-    `reason` is the type and text of the cause. `field` is `key` or `value`, or a column whose
-    value Python cannot hold. To read on after the record, seek to `offset + 1`. The text of the
-    cause may quote the record, so only its first 200 characters are shown.
-    """
-
-    def __init__(
-        self, topic_partition: TopicPartition, offset: int, field: str, reason: str
-    ) -> None:
-        super().__init__(topic_partition, offset, field, reason)
-        self.topic_partition, self.offset, self.field = topic_partition, offset, field
-        self.reason = reason
-
-    def _text(self) -> str:
-        return (
-            f"{self.topic_partition} at offset {self.offset}: its {self.field} cannot be "
-            f"deserialized ({self.reason}); seek to offset {self.offset + 1} to read on after it"
-        )
-
-
-def _reason(error: Exception) -> str:
-    text = str(error)
-    if len(text) > _MOST_OF_A_REASON:
-        text = text[:_MOST_OF_A_REASON] + "..."
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    topic_partition: TopicPartition
+    batch: pa.RecordBatch
+    deserialized: Deserialized = MappingProxyType({})
+    """For parts that are not here, the batch has what the records show."""
 
 
 class MixedColumnsError(LocalError):
@@ -97,32 +71,31 @@ class ConsumerRecord(NamedTuple):
 class ConsumerRecords:
     """Records of one poll. `len` counts them, and iteration yields each.
 
-    Iteration applies the deserializers, `to_arrow` does not. `value_format` and `key_format`
-    decode for both.
+    Iteration shows what the deserializers made, and `to_arrow` bytes. `value_format` and
+    `key_format` decode for both. A time that Python has no object for is a text where iteration
+    shows it: see `as_python`.
     """
 
     def __init__(
         self,
-        batches: Sequence[tuple[TopicPartition, pa.RecordBatch]],
+        taken: Sequence[Taken],
         columns: tuple[str, ...],
-        key_deserializer: Deserializer | None = None,
-        value_deserializer: Deserializer | None = None,
         next_offsets: Mapping[TopicPartition, OffsetAndMetadata] = MappingProxyType({}),
         *,
         without_rows: pa.Schema | None = None,
     ) -> None:
         """Keep the records. `without_rows` is the schema without records, for typed values."""
-        self._batches = batches
+        self._taken = taken
         self._columns = columns
         self._without_rows = without_rows
-        self._deserializers = {"key": key_deserializer, "value": value_deserializer}
         self._next_offsets = next_offsets
 
     def __len__(self) -> int:
-        return sum(batch.num_rows for _, batch in self._batches)
+        return sum(each.batch.num_rows for each in self._taken)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self._records(self._batches)
+        for each in self._taken:
+            yield from records_of(each, self._shown(each.batch.schema))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{each}: {len(self.of(each))}" for each in self.partitions)
@@ -131,12 +104,12 @@ class ConsumerRecords:
     @property
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have records here."""
-        return list(dict.fromkeys(where for where, _ in self._batches))
+        return list(dict.fromkeys(each.topic_partition for each in self._taken))
 
     def first_offset(self, topic_partition: TopicPartition) -> int:
         """Return the offset of the first record of a partition that has records here."""
-        first = next(batch for where, batch in self._batches if where == topic_partition)
-        offset: int = first.column("offset")[0].as_py()
+        first = next(each for each in self._taken if each.topic_partition == topic_partition)
+        offset: int = first.batch.column("offset")[0].as_py()
         return offset
 
     @property
@@ -149,15 +122,14 @@ class ConsumerRecords:
 
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
         """Return only the records of one partition, or of one topic."""
-        mine = [each for each in self._batches if where in (each[0], each[0].topic)]
-        key, value = self._deserializers["key"], self._deserializers["value"]
+        mine = [each for each in self._taken if where in _names(each.topic_partition)]
         return ConsumerRecords(
-            mine, self._columns, key, value, self._next_offsets, without_rows=self._without_rows
+            mine, self._columns, self._next_offsets, without_rows=self._without_rows
         )
 
     def to_batches(self) -> list[pa.RecordBatch]:
         """Return the batches as decoded, one or more for each partition, in offset order."""
-        return [batch.select(self._shown(batch.schema)) for _, batch in self._batches]
+        return [each.batch.select(self._shown(each.batch.schema)) for each in self._taken]
 
     def to_arrow(self) -> pa.Table:
         """Return all records as one table, without a copy.
@@ -178,65 +150,52 @@ class ConsumerRecords:
 
     def _check_alike(self, batches: Sequence[pa.RecordBatch]) -> None:
         topics: dict[pa.Schema, str] = {}
-        for (where, _), batch in zip(self._batches, batches, strict=True):
-            topics.setdefault(batch.schema, where.topic)
+        for each, batch in zip(self._taken, batches, strict=True):
+            topics.setdefault(batch.schema, each.topic_partition.topic)
         if len(topics) > 1:
             raise MixedColumnsError(list(topics.values()))
 
-    def _records(
-        self, batches: Iterable[tuple[TopicPartition, pa.RecordBatch]]
-    ) -> Iterator[ConsumerRecord]:
-        for where, batch in batches:
-            for row in _rows(where, batch):
-                yield self._record(where, row)
 
-    def _record(self, where: TopicPartition, row: Mapping[str, Any]) -> ConsumerRecord:
-        timestamp_type = row.get("timestampType")
-        return ConsumerRecord(
-            *where,
-            row["offset"],
-            row.get("timestamp"),
-            None if timestamp_type is None else TimestampType(timestamp_type),
-            self._deserialized("key", where, row),
-            self._deserialized("value", where, row),
-            [(each["key"], each["value"]) for each in row.get("headers") or ()],
-            row.get("key_error"),
-            row.get("value_error"),
-        )
-
-    def _deserialized(self, field: str, where: TopicPartition, row: Mapping[str, Any]) -> Any:
-        deserializer, data = self._deserializers[field], row.get(field)
-        if deserializer is None or data is None:
-            return data
-        try:
-            return deserializer(data)
-        except Exception as error:
-            reason = _reason(error)
-            raise RecordDeserializationError(where, row["offset"], field, reason) from error
+def _names(where: TopicPartition) -> tuple[TopicPartition, str]:
+    return where, where.topic
 
 
-def _rows(where: TopicPartition, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield the rows as Python objects, with timestamps as Kafka's milliseconds."""
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    if "timestamp" in columns:
-        columns["timestamp"] = pc.divide(columns["timestamp"].cast(pa.int64()), 1000)
-    try:
-        lists = {name: column.to_pylist() for name, column in columns.items()}
-    except (ValueError, OverflowError):
-        yield from _row_by_row(where, columns)
-        return
-    for values in zip(*lists.values(), strict=True):
-        yield dict(zip(lists, values, strict=True))
+def records_of(taken: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]:
+    """Yield the records of a batch, with these of its columns. Converts whole columns."""
+    where, batch, deserialized = taken
+    count = batch.num_rows
+
+    def column(name: str) -> Iterable[Any]:
+        if name not in shown:
+            return repeat(None, count)
+        return deserialized[name] if name in deserialized else as_python(batch.column(name))
+
+    # The offset is always there: see `Decoding`.
+    return map(
+        ConsumerRecord,
+        repeat(where.topic, count),
+        repeat(where.partition, count),
+        batch.column("offset").to_pylist(),
+        _milliseconds(batch) if "timestamp" in shown else repeat(None, count),
+        map(_TIMESTAMP_TYPES.get, column("timestampType")),
+        column("key"),
+        column("value"),
+        headers_of(batch) if "headers" in shown else ([] for _ in range(count)),
+        *(column(each) for each in _ERRORS),
+    )
 
 
-def _row_by_row(where: TopicPartition, columns: Mapping[str, pa.Array]) -> Iterator[dict[str, Any]]:
-    """Yield the rows up to the first one that Python cannot hold, as with the year 10,000."""
-    for row, offset in enumerate(columns["offset"].to_pylist()):
-        found: dict[str, Any] = {}
-        for name, column in columns.items():
-            try:
-                found[name] = column[row].as_py()
-            except (ValueError, OverflowError) as error:
-                reason = f"{_reason(error)}; `to_arrow()` has it"
-                raise RecordDeserializationError(where, offset, name, reason) from error
-        yield found
+def _milliseconds(batch: pa.RecordBatch) -> list[int]:
+    microseconds = batch.column("timestamp").cast(pa.int64())
+    found: list[int] = pc.divide(microseconds, 1_000).to_pylist()
+    return found
+
+
+def headers_of(batch: pa.RecordBatch) -> list[list[tuple[str, bytes | None]]]:
+    """Return the headers of each record. A record without headers has an empty list."""
+    column = batch.column("headers")
+    if column.null_count == len(column):
+        return [[] for _ in range(len(column))]
+    return [
+        [(each["key"], each["value"]) for each in headers or ()] for headers in column.to_pylist()
+    ]

@@ -4,22 +4,23 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Never, ParamSpec, TypeVar
 
 # The first consumer with typed values, or with dead letters, imports what they need.
 from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
+from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.consumer_records import (
-    ConsumerRecord,
-    ConsumerRecords,
-    Deserializer,
-    deserializer,
-)
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
+from spark_kafka_source.consumer.first_contact import FirstContact
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.one_thread import OneThread
+from spark_kafka_source.consumer.partition_arguments import OneOrMany
+from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
+from spark_kafka_source.consumer.partition_arguments import topic_partitions as checked_partitions
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.subscription import (
     ConsumerRebalanceListener,
@@ -48,7 +49,7 @@ from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-from spark_kafka_source.typed import TypedConfig, letters_are_read
+from spark_kafka_source.typed import letters_are_read
 
 _OFFSET = "offset"
 _CLOSE_MS = 30_000
@@ -79,16 +80,20 @@ class KafkaConsumer:
     Only `wakeup` may be called from another thread. Raises `ConfigurationError` for settings that
     cannot be used.
 
-    `key_deserializer` and `value_deserializer` are functions of bytes. They apply to iterated
-    records. `columns` names the Arrow columns, in order. The default is the eight columns of the
-    Spark source. With `value_format` and `key_format`, and Spark's other options for typed values,
-    the consumer decodes values: into Arrow columns, and into dicts for iterated records.
+    `key_deserializer` and `value_deserializer` are functions of the bytes, of the topic and the
+    bytes, or of the topic, the headers and the bytes; objects with such a method `deserialize`; or
+    names of Kafka's own, as `StringDeserializer`. `poll` calls them, and iterated records show what
+    they return.
+
+    `columns` names the Arrow columns, in order. The default is the eight columns of the Spark
+    source. With `value_format` and `key_format`, and Spark's other options for typed values, the
+    consumer decodes values: into Arrow columns, and into dicts for iterated records.
     `assignors` are your own, and replace `partition_assignment_strategy`.
     """
 
     def __init__(
         self,
-        *,
+        *positional: Never,
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
@@ -96,17 +101,19 @@ class KafkaConsumer:
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
+        refuse_positional("KafkaConsumer", positional)
+        deserializers = {
+            "key": _named(configuration, "key", key_deserializer),
+            "value": _named(configuration, "value", value_deserializer),
+        }
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
-        self._deserializers = (
-            deserializer("key_deserializer", key_deserializer),
-            deserializer("value_deserializer", value_deserializer),
-        )
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
-            _check_deserializers(self._config.typed, *self._deserializers)
+            self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
+        self._first_contact = FirstContact(self._client)
         self._one_thread = OneThread()
         self._waiting = Waiting(self._client)
         self._typed = self._new_typed()
@@ -150,10 +157,15 @@ class KafkaConsumer:
     @property
     def _columns_read(self) -> tuple[str, ...]:
         # A batch can only be divided with its offsets.
-        return tuple(dict.fromkeys((*self._columns, _OFFSET)))
+        return tuple(dict.fromkeys((*self._columns, _OFFSET, *self._deserializers.columns)))
 
     def _new_reading(self) -> Reading:
-        decoding = Decoding(self._columns_read, self._config.fetch, typed=self._typed)
+        decoding = Decoding(
+            self._columns_read,
+            self._config.fetch,
+            typed=self._typed,
+            deserializers=self._deserializers,
+        )
         return Reading(
             self._client,
             decoding,
@@ -205,16 +217,16 @@ class KafkaConsumer:
         self._subscription.begin(topics, pattern, listener, server_pattern)
 
     @_by_one_thread
-    def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def assign(self, topic_partitions: OneOrMany) -> None:
         """Read only these partitions, whatever the group's other members read."""
+        partitions = checked_partitions(topic_partitions)
         if self._subscription.is_active:
             raise LocalError("Topics are subscribed: unsubscribe() first")
-        wanted = [TopicPartition(*each) for each in topic_partitions]
         letters = self._config.typed.bad_records_topic
-        if letters in {each.topic for each in wanted}:
+        if letters in {each.topic for each in partitions}:
             raise letters_are_read(letters)
         self._commits.commit_consumed_async()
-        self._positions.keep(wanted)
+        self._positions.keep(partitions)
 
     @_by_one_thread
     def unsubscribe(self) -> None:
@@ -241,32 +253,36 @@ class KafkaConsumer:
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`.
 
-        Silent brokers and commits do not prolong the call. A rebalance listener does. Positions
-        move behind the records. Raises `LocalError` for a negative time, `NoOffsetError`, kinds of
-        `RecordsLostError` if `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`,
-        `WakeupError`, and errors of the rebalance listener. With `value_format`, raises
-        `BadRecordError` and errors of schema lookups. The position stays then, and the next call
-        tries again. Call `poll` at least every `max_poll_interval_ms`.
+        Silent brokers and commits do not prolong the call. A rebalance listener and deserializers
+        do. Positions move behind the records.
+
+        Raises `LocalError` for a negative time, `NoOffsetError`, kinds of `RecordsLostError` if
+        `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`, `WakeupError`, and
+        errors of the rebalance listener. Raises `RecordDeserializationError` for a record that a
+        deserializer refuses. With `value_format`, raises `BadRecordError` and errors of schema
+        lookups. The records before a bad one are returned first. The position stays then, and the
+        next call tries again. Call `poll` at least every `max_poll_interval_ms`.
         """
         if timeout_ms < 0:
             raise LocalError(f"timeout_ms is {timeout_ms}: give 0 or more, in milliseconds")
         if not self._subscription.is_active and not self._positions:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
+        self._first_contact.poll_began()
         deadline = Deadline.after_ms(timeout_ms)
         while True:
             self._waiting.raise_if_woken()
             self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
-            batches = self._reading.take(self._config.poll.max_poll_records)
-            if batches or deadline.expired:
-                self._metrics.records.record(sum(batch.num_rows for _, batch in batches))
-                next_offsets = self._commits.next_offsets({where for where, _ in batches})
+            taken = self._reading.take(self._config.poll.max_poll_records)
+            if taken or deadline.expired:
+                self._first_contact.poll_ended()
+                self._metrics.records.record(sum(each.batch.num_rows for each in taken))
+                next_offsets = self._commits.next_offsets({each.topic_partition for each in taken})
                 return ConsumerRecords(
-                    batches,
+                    taken,
                     self._columns,
-                    *self._deserializers,
                     next_offsets,
                     without_rows=None if self._typed is None else self._typed.schema,
                 )
@@ -343,15 +359,18 @@ class KafkaConsumer:
     # -- positions ---------------------------------------------------------------------------------
 
     @_by_one_thread
-    def pause(self, *topic_partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`, or until they are revoked."""
-        for each in topic_partitions:
+    def pause(self, *topic_partitions: OneOrMany) -> None:
+        """Return no records of these partitions until `resume`, or until they are revoked.
+
+        Like the other methods, it takes partitions one by one or as a collection.
+        """
+        for each in checked_partitions(*topic_partitions):
             self._positions[each].paused = True
 
     @_by_one_thread
-    def resume(self, *topic_partitions: TopicPartition) -> None:
+    def resume(self, *topic_partitions: OneOrMany) -> None:
         """Return records of these partitions again."""
-        for each in topic_partitions:
+        for each in checked_partitions(*topic_partitions):
             self._positions[each].paused = False
 
     def paused(self) -> set[TopicPartition]:
@@ -363,18 +382,18 @@ class KafkaConsumer:
         """Go on at this offset. With its leader epoch, a truncated log is noticed."""
         if offset < 0:
             raise LocalError(f"Cannot seek to offset {offset} of {topic_partition}")
-        self._positions[topic_partition].seek(offset, leader_epoch)
+        self._positions[checked_partition(topic_partition)].seek(offset, leader_epoch)
 
     @_by_one_thread
-    def seek_to_beginning(self, *topic_partitions: TopicPartition) -> None:
+    def seek_to_beginning(self, *topic_partitions: OneOrMany) -> None:
         """Go on at the first offset of these partitions, or of all assigned ones."""
-        for each in topic_partitions or self._positions.partitions:
+        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
             self._positions[each].reset(EARLIEST)
 
     @_by_one_thread
-    def seek_to_end(self, *topic_partitions: TopicPartition) -> None:
+    def seek_to_end(self, *topic_partitions: OneOrMany) -> None:
         """Go on after the last record of these partitions, or of all assigned ones."""
-        for each in topic_partitions or self._positions.partitions:
+        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
             self._positions[each].reset(LATEST)
 
     @_by_one_thread
@@ -383,7 +402,7 @@ class KafkaConsumer:
 
         Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        position = self._positions[topic_partition]
+        position = self._positions[checked_partition(topic_partition)]
         if position.next is None:
             self._find(position, self._or_default(timeout_ms))
         return position.next.offset if position.next is not None else NO_OFFSET
@@ -402,7 +421,7 @@ class KafkaConsumer:
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """Return the number of offsets from the position to the last known end, or None."""
-        return self._lag_of(self._positions[topic_partition])
+        return self._lag_of(self._positions[checked_partition(topic_partition)])
 
     def _lag_of(self, position: Position) -> int | None:
         committed_only = self._config.fetch.isolation_level.value
@@ -442,23 +461,28 @@ class KafkaConsumer:
 
     @_by_one_thread
     def beginning_offsets(
-        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+        self, topic_partitions: OneOrMany, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Return the first offset that each partition still has."""
-        return self._ends(dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP), timeout_ms)
+        return self._ends(
+            dict.fromkeys(checked_partitions(topic_partitions), EARLIEST_TIMESTAMP), timeout_ms
+        )
 
     @_by_one_thread
     def end_offsets(
-        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+        self, topic_partitions: OneOrMany, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Return each partition's offset after the last record that `isolation_level` shows."""
-        return self._ends(dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), timeout_ms)
+        return self._ends(
+            dict.fromkeys(checked_partitions(topic_partitions), LATEST_TIMESTAMP), timeout_ms
+        )
 
     @_by_one_thread
     def offsets_for_times(
         self, timestamps_ms: Mapping[TopicPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offset at or after a time, in ms since the epoch, or None."""
+        checked_partitions(timestamps_ms)
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
@@ -509,18 +533,18 @@ class KafkaConsumer:
 
     @_by_one_thread
     def committed(
-        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int | None = None
+        self, topic_partitions: OneOrMany, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's last committed offsets, None for partitions without one."""
         self._commits.require_group()
-        topic_partitions = list(topic_partitions)
+        partitions = checked_partitions(topic_partitions)
         time_ms = self._or_default(timeout_ms)
         found = self._waiting.ask(
             "OffsetFetch",
-            lambda client: self._commits.committed(client, topic_partitions, time_ms),
+            lambda client: self._commits.committed(client, partitions, time_ms),
             time_ms,
         )
-        return {each: found.get(each) for each in topic_partitions}
+        return {each: found.get(each) for each in partitions}
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -561,6 +585,7 @@ class KafkaConsumer:
                 self._waiting.close()
                 self._reading.close()
                 self._client.close()
+                self._deserializers.close()
 
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:
@@ -579,11 +604,11 @@ def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _check_deserializers(
-    config: TypedConfig, key: Deserializer | None, value: Deserializer | None
-) -> None:
-    given = {"key": key, "value": value}
-    for each in config.parts:
-        if given[each.part] is not None:
-            found = f"is given as well as '{each.option('format')}'"
-            raise ConfigurationError(f"{each.part}_deserializer", found, "Give one of them")
+def _named(configuration: dict[str, object], part: str, given: object) -> tuple[str, object]:
+    """Return the name of an argument and the given deserializer. The name may have a dot."""
+    name, dotted = f"{part}_deserializer", f"{part}.deserializer"
+    if dotted not in configuration:
+        return name, given
+    if given is not None:
+        raise ConfigurationError(dotted, "is given twice", "Give it once")
+    return dotted, configuration.pop(dotted)

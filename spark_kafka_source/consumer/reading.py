@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
-
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookups
+from spark_kafka_source.consumer.consumer_records import Taken
 from spark_kafka_source.consumer.reset import Resetting
 from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
 from spark_kafka_source.consumer.unread import Decoding, NotKnownYetError, Unread
@@ -97,13 +96,14 @@ class Reading:
         """Return when `prepare` has something to do even if nothing comes in."""
         return self._reader.next_try_seconds()
 
-    def take(self, max_records: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
+    def take(self, max_records: int) -> list[Taken]:
         """Return up to `max_records` fetched records, and move the positions behind them.
 
-        Partitions take turns. The next records are fetched. Raises `CorruptRecordError` and
-        `BadRecordError` with the position before the bad record. If there are records before it,
-        the next call raises, unless the consumer has left that position. After Ctrl-C all positions
-        are as before the call, because no caller got the records.
+        Partitions take turns. The next records are fetched. Raises `CorruptRecordError`,
+        `BadRecordError` and `RecordDeserializationError` with the position before the bad record.
+        If there are records before it, the next call raises, unless the consumer has left that
+        position. After Ctrl-C all positions are as before the call, because no caller got the
+        records.
         """
         self._raise_kept()
         self._keep_error(self._reader.take)
@@ -121,14 +121,14 @@ class Reading:
             self._raise_kept()
         return found
 
-    def _take(self, max_records: int) -> list[tuple[TopicPartition, pa.RecordBatch]]:
-        found: list[tuple[TopicPartition, pa.RecordBatch]] = []
+    def _take(self, max_records: int) -> list[Taken]:
+        found: list[Taken] = []
         left = max_records
         for position in self._in_turn():
             try:
-                for batch in self._hand_out(position, left):
-                    found.append((position.topic_partition, batch))
-                    left -= batch.num_rows
+                for taken in self._hand_out(position, left):
+                    found.append(taken)
+                    left -= taken.batch.num_rows
             except NotKnownYetError:
                 continue
             except Exception as error:
@@ -165,31 +165,32 @@ class Reading:
         in_turn = positions[start:] + positions[:start]
         return [each for each in in_turn if self._reader.is_ready(each)]
 
-    def _hand_out(self, position: Position, max_records: int) -> Iterator[pa.RecordBatch]:
+    def _hand_out(self, position: Position, max_records: int) -> Iterator[Taken]:
         while max_records > 0 and position.fetched:
             fetched = position.fetched[0]
-            unread = self._unread_of(fetched)
+            unread = self._unread_of(position, fetched)
             if position.next is None or unread.next_offset != position.next.offset:
                 position.refetch()
                 return
             try:
-                batch = unread.take(max_records)
+                taken = unread.take(max_records)
             finally:  # `take` may have passed records that are not shown.
                 position.handed_out(unread.next_offset, unread.leader_epoch)
-            if batch is None:
+            if taken is None:
                 position.fetched.popleft()
                 if unread.next_offset == unread.offset and unread.cut_batch_bytes:
                     self._reader.ask_for_more(position, fetched, unread.cut_batch_bytes)
                 continue
             self._last = position.topic_partition
-            max_records -= batch.num_rows
-            yield batch
+            max_records -= taken.batch.num_rows
+            yield taken
 
-    def _unread_of(self, fetched: Fetched) -> Unread:
+    def _unread_of(self, position: Position, fetched: Fetched) -> Unread:
         """Return the unread rest of a fetch. It is dropped together with the fetch."""
         unread = self._unread.get(fetched)
         if unread is None:
-            unread = self._unread[fetched] = Unread(fetched, self._decoding)
+            unread = Unread(position.topic_partition, fetched, self._decoding)
+            self._unread[fetched] = unread
         return unread
 
     # -- where to begin ----------------------------------------------------------------------------

@@ -1,17 +1,24 @@
 """Unread records of one fetch, as Arrow, a few records at a time."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from spark_kafka_source.consumer.consumer_records import Taken
+from spark_kafka_source.consumer.deserializers import Deserializers, RecordDeserializationError
+from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.records import Chunk, RecordLimit, record_batch
+from spark_kafka_source.topic_partition import TopicPartition
 
 if TYPE_CHECKING:  # Most consumers do not need these.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
     from spark_kafka_source.typed import BadRecordError
+
+
+_Failure: TypeAlias = "BadRecordError | CorruptRecordError | RecordDeserializationError"
 
 
 class NotKnownYetError(Exception):
@@ -30,37 +37,55 @@ class Decoding:
     limit: RecordLimit = field(default_factory=RecordLimit)
     typed: "TypedDecoding | None" = None
     """Decoder of keys and values, or None: they stay bytes."""
+    deserializers: Deserializers = field(default_factory=lambda: Deserializers({}))
+    """The user's deserializers, of parts that stay bytes."""
 
-    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
-        """Return the records, and the error of the bad record after them, or None."""
+    def decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, _Failure | None]":
+        """Return the records, and the error of the bad record after them, or None.
+
+        Raises `CorruptRecordError` if no record before the corrupt one can be read.
+        """
+        try:
+            return self._decoded(chunk)
+        except CorruptRecordError as error:
+            before = chunk.before(error.offset)
+            if not before.segments:
+                raise
+            batch, failure = self._decoded(before)
+            if not batch.num_rows and failure is None:
+                raise
+            return batch, failure or error
+
+    def _decoded(self, chunk: Chunk) -> "tuple[pa.RecordBatch, BadRecordError | None]":
         if self.typed is None:
             return record_batch(chunk, self.columns), None
         return self.typed.decoded(chunk)
 
 
 class Unread:
-    """Records of one fetch from `offset` on, in order.
+    """Records of one fetch of one partition, from `offset` on, in order.
 
     `next_offset` is after the taken records. `cut_batch_bytes` is known at the end: see `Chunk`.
     """
 
-    def __init__(self, fetched: Fetched, decoding: Decoding) -> None:
+    def __init__(self, where: TopicPartition, fetched: Fetched, decoding: Decoding) -> None:
         self.offset = self.next_offset = fetched.offset
         self.leader_epoch = fetched.leader_epoch
         self.cut_batch_bytes = 0
-        self._decoding = decoding
+        self._where, self._decoding = where, decoding
         self._chunks = fetched.chunks
         self._chunk: Chunk | None = None
-        self._failure: BadRecordError | None = None
+        self._failure: _Failure | None = None
         self._batch: pa.RecordBatch | None = None
         self._row = 0
         self._after_batch = fetched.offset
 
-    def take(self, max_records: int) -> pa.RecordBatch | None:
+    def take(self, max_records: int) -> Taken | None:
         """Return up to `max_records` of the next records, or None after the last one.
 
-        `next_offset` moves behind them. Raises `CorruptRecordError`, the `BadRecordError` of the
-        next record, and `NotKnownYetError` while their schema is not known.
+        `next_offset` moves behind them. Raises `CorruptRecordError`, the `BadRecordError` or
+        `RecordDeserializationError` of the next record, and `NotKnownYetError` while their schema
+        is not known.
         """
         while self._batch is None or self._row >= self._batch.num_rows:
             if self._failure is not None:
@@ -72,11 +97,24 @@ class Unread:
             self._row, self._chunk = 0, None
             if not self._batch.num_rows:
                 self.next_offset = self._after_batch
-        part = self._batch.slice(self._row, max_records)
-        self._row += part.num_rows
+        taken = self._deserialized(self._batch, max_records)
+        self._row += taken.batch.num_rows
         ended = self._row >= self._batch.num_rows
-        self.next_offset = self._after_batch if ended else part.column("offset")[-1].as_py() + 1
-        return part
+        last_offset = taken.batch.column("offset")[-1].as_py()
+        self.next_offset = self._after_batch if ended else last_offset + 1
+        return taken
+
+    def _deserialized(self, batch: pa.RecordBatch, max_records: int) -> Taken:
+        """Return the next records before the first bad one. If it is the next, raise its error."""
+        part = batch.slice(self._row, max_records)
+        taken, failure = self._decoding.deserializers.deserialized(self._where, part)
+        if failure is not None:
+            count = taken.batch.num_rows
+            if not count:
+                raise failure
+            self._batch, self._failure = batch.slice(0, self._row + count), failure
+            self._after_batch = failure.offset
+        return taken
 
     def _decoded(self, chunk: Chunk) -> pa.RecordBatch:
         batch, self._failure = self._decoding.decoded(chunk)

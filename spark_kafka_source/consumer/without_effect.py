@@ -44,18 +44,42 @@ REFUSED: Mapping[str, str] = MappingProxyType(
 )
 """Refused settings, each with its replacement."""
 
-LISTENER: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(
-        (
-            "kafka.rebalance.callback.class",
-            "kafka.rebalance.cb",
-            "kafka.rebalance.listener",
-            "kafka.consumer.rebalance.listener",
-        ),
-        "Give a `ConsumerRebalanceListener` as the argument `listener` of `subscribe`",
+MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        **of_clients.MEANT_BY_OTHERS,
+        "kafka.fetch.error.backoff.ms": "kafka.retry.backoff.ms",
+        "kafka.fetch.message.max.bytes": "kafka.max.partition.fetch.bytes",
+        "kafka.metadata.fetch.timeout.ms": "kafka.default.api.timeout.ms",
+        "kafka.queued.max.messages.kbytes": "kafka.fetch.max.bytes",
+        "kafka.receive.message.max.bytes": "kafka.fetch.max.bytes",
+    }
+)
+"""Settings by the names of other consumers, where a search by likeness misleads or finds nothing.
+"""
+
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    by_option(
+        {
+            "Give a `ConsumerRebalanceListener` as the argument `listener` of `subscribe`": """
+                consumer.rebalance.listener rebalance.callback.class rebalance.cb
+                rebalance.listener
+                """,
+            "Give the topics to `subscribe`": "topic topics",
+            "Give `timeout_ms` to `poll`, which returns no records if none come. A loop over the"
+            " consumer itself has no end": "consumer.timeout.ms poll.timeout.ms",
+            "A position moves when `poll` returns its records: set 'kafka.enable.auto.commit' to"
+            " false, and `commit` the offsets after the records that you are done with": """
+                enable.auto.offset.store offset.store.method
+                """,
+            "Compare `position` with `end_offsets`": "enable.partition.eof",
+            "Give the callback to `commit_async`": """
+                default.offset.commit.callback offset.commit.cb on.commit
+                """,
+            "It is a producer's": "message.timeout.ms",
+        }
     )
 )
-"""Other clients' names of the rebalance listener, each with its replacement."""
+"""Other clients' settings that are no settings here, each with its replacement."""
 
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {

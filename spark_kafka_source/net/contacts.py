@@ -29,6 +29,8 @@ class Contacts:
         self._refusal: AuthenticationError | None = None
         self.was_reached = False
         """Whether any broker ever answered anything."""
+        self.last_error: Exception | None = None
+        """The last error of a question to any broker, as long as none was reached."""
 
     def failed(self, address: tuple[object, ...]) -> None:
         """Note that this address, of a broker or of one of its hosts, failed.

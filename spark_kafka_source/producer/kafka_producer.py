@@ -7,7 +7,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 # The first producer with typed values imports what they need.
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
+from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
@@ -86,13 +87,14 @@ class KafkaProducer:
 
     def __init__(
         self,
-        *,
+        *positional: Never,
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
         partitioner: Partitioner | str | None = None,
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
+        refuse_positional("KafkaProducer", positional)
         if isinstance(partitioner, str):
             configuration["partitioner"], partitioner = partitioner, None
         _check_partitioner(partitioner)

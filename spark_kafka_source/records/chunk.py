@@ -1,7 +1,7 @@
 """Stage 1: checks and decompresses the records of a fetch, and cuts them into small chunks."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeAlias
@@ -99,6 +99,12 @@ class Chunk:
         """The size of the decompressed records in bytes."""
         return sum(segment.end - segment.start for segment in self.segments)
 
+    def before(self, offset: int) -> "Chunk":
+        """Return only the records before this offset."""
+        segments = tuple(each for each in self.segments if each.first_offset < offset)
+        end = max(self.position, min(self.end, offset))
+        return replace(self, end=end, segments=segments, next_offset=min(self.next_offset, end))
+
 
 def chunks(
     records: Bytes,
@@ -127,7 +133,8 @@ def chunks(
     Raises `CorruptRecordError` and its subclasses. `UnsupportedRecordFormatError` is for another
     format. `RecordTooLargeError` is for a record in the range, or a snappy block, that takes more
     than `limit` (default 256 MiB), unless `limit` passes over it. A record is passed over alone, a
-    block with the rest of its batch. When an error is raised, nothing was skipped silently.
+    block with the rest of its batch. The records of good batches before the bad one come first, and
+    nothing was skipped silently.
     """
     unpacking = _Unpacking(
         memoryview(records),
@@ -162,6 +169,23 @@ class _Unpacking:
         self._waiting_bytes = self._waiting_records = 0
 
     def chunks(self, check_crcs: bool, visibility: Visibility) -> Iterator[Chunk]:
+        try:
+            yield from self._chunks(check_crcs, visibility)
+        except CorruptRecordError as error:
+            if not isinstance(error, RecordTooLargeError):
+                self._keep_before(error.offset)
+            if self._waiting:
+                yield self._chunk()
+            raise
+
+    def _keep_before(self, bad_batch: int) -> None:
+        """Keep only the waiting records of batches before this offset: a bad batch has none."""
+        self._waiting = [each for each in self._waiting if each[1].last_offset < bad_batch]
+        if self._waiting:
+            last_offset = self._waiting[-1][1].last_offset
+            self._next_offset = max(self._position, min(self._end, last_offset + 1))
+
+    def _chunks(self, check_crcs: bool, visibility: Visibility) -> Iterator[Chunk]:
         at = 0
         for header, payload in batches(self._records, self._topic_partition, check_crcs=check_crcs):
             at += HEADER_BYTES

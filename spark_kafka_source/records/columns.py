@@ -137,11 +137,13 @@ def _timestamp_type(_: Chunk, located: Located) -> pa.Array:
 def _headers(chunk: Chunk, located: Located) -> pa.Array:
     headers = locate_headers(chunk, located)
     count = located.header_count
+    names = gather(chunk.data, headers.key)
     try:
-        key = gather(chunk.data, headers.key).cast(pa.string())
+        key = names.cast(pa.string())
     except pa.ArrowInvalid as failure:
-        offset = int(located.offset[0])
-        reason = f"in this record or one soon after, a header's key is not UTF-8: {failure}"
+        row = np.searchsorted(np.cumsum(count), _first_that_is_no_text(names), "right")
+        reason = f"a header's key is not UTF-8: {failure}"
+        offset = int(located.offset[row])
         raise CorruptRecordError(chunk.topic_partition, offset, reason) from failure
     value = gather(chunk.data, headers.value)
     elements = pa.StructArray.from_arrays([key, value], fields=list(HEADER_TYPE))
@@ -150,6 +152,16 @@ def _headers(chunk: Chunk, located: Located) -> pa.Array:
     return pa.ListArray.from_arrays(
         pa.array(first), elements, type=HEADERS_TYPE, mask=pa.array(count == 0)
     )
+
+
+def _first_that_is_no_text(names: pa.BinaryArray) -> int:
+    """Return the number of the first name that is not UTF-8. There is one."""
+    for number, name in enumerate(names.to_pylist()):
+        try:
+            name.decode()
+        except UnicodeDecodeError:
+            return number
+    raise ValueError("all names are UTF-8")
 
 
 _BUILDERS: Mapping[str, Callable[[Chunk, Located], pa.Array]] = MappingProxyType(

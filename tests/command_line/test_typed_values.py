@@ -273,3 +273,18 @@ def test_a_file_of_javas_clients_may_name_a_registry(
     assert "the value cannot be decoded" in capsys.readouterr().err
     file.write_text(f"value.schema={json.dumps(AVRO)}\n")
     assert main([*words, "--config", "value.format=avro", "--config", "badRecords=null"]) == 0
+
+
+def test_tail_goes_on_after_a_time_that_python_has_no_object_for(
+    broker: MemoryBroker, run: Run
+) -> None:
+    """PostgreSQL's infinity, as Debezium writes it."""
+    rows = [{"id": each, "at": 9223372036825200000 * each, "raw": b""} for each in (-1, 0, 1)]
+    broker.create_topic("t")[0].append(*written(AVRO, rows))
+    for policy in ("fail", "null", "skip"):
+        lines = run("tail", "t", "--json", *GIVEN, "--config", f"badRecords={policy}")
+        assert [json.loads(each)["value"]["at"] for each in lines] == [
+            "-290308-12-21T19:59:34.800000Z",
+            "1970-01-01T00:00:00+00:00",
+            "+294247-01-10T04:00:25.200000Z",
+        ]

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
 from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
+from spark_kafka_source.consumer.without_effect import INSTEAD, MEANT_BY_OTHERS, OF_A_CONSUMER
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST, NONE, parse_reset
 from spark_kafka_source.groups import GroupProtocol
@@ -174,3 +176,59 @@ def test_policies_by_name() -> None:
     assert parse_reset("none") == NONE
     assert NONE.is_none
     assert not EARLIEST.is_none
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("min_fetch_bytes", "Did you mean 'fetch_min_bytes'?"),
+        ("auto.commit.enable", "Did you mean 'enable.auto.commit'?"),
+        ("fetch.wait.max.ms", "Did you mean 'fetch.max.wait.ms'?"),
+        ("fetch_message_max_bytes", "Did you mean 'max_partition_fetch_bytes'?"),
+        ("metadata_fetch_timeout_ms", "Did you mean 'default_api_timeout_ms'?"),
+        ("socket.timeout.ms", "Did you mean 'request.timeout.ms'?"),
+        ("bootstrap_server", "Did you mean 'bootstrap_servers'?"),
+        ("consumer_timeout_ms", "Give `timeout_ms` to `poll`"),
+        ("enable.auto.offset.store", "set 'enable.auto.commit' to false, and `commit`"),
+        ("enable_partition_eof", "Compare `position` with `end_offsets`"),
+        ("default_offset_commit_callback", "Give the callback to `commit_async`"),
+        ("topics", "Give the topics to `subscribe`"),
+        ("message.timeout.ms", "It is a producer's"),
+        # There is no such thing here, and no likeness misleads.
+        ("statistics_interval_ms", "See docs/options.md for all"),
+        ("api_version", "See docs/options.md for all"),
+        ("queued.min.messages", "See docs/options.md for all"),
+    ],
+)
+def test_names_of_other_consumers_lead_to_ours_or_to_what_to_do(name: str, expected: str) -> None:
+    assert expected in str(refusal(**{name: "1"}))
+
+
+def test_each_hint_leads_to_a_setting() -> None:
+    assert set(MEANT_BY_OTHERS.values()) <= KNOWN
+    assert not (MEANT_BY_OTHERS.keys() | INSTEAD.keys()) & (KNOWN | OF_A_CONSUMER.keys())
+
+
+@pytest.mark.parametrize("client", [KafkaConsumer, KafkaProducer, KafkaAdmin])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"sasl.password": "canary"}, r"Write two stars before the dict: {}\(\*\*configuration\)"),
+        ("canary", r"Give settings by name: {}\(bootstrap_servers='localhost:9092'\)"),
+        (["canary"], r"as a list\. Give settings by name"),
+    ],
+)
+def test_settings_by_position_as_other_clients_take_them(
+    client: Any, given: object, expected: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=expected.format(client.__name__)) as refused:
+        client(given)
+    assert "canary" not in str(refused.value)
+    assert ("`subscribe`" in str(refused.value)) == (
+        client is KafkaConsumer and not isinstance(given, dict)
+    )
+
+
+def test_a_dict_with_two_stars_is_taken() -> None:
+    with KafkaConsumer(**{"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}) as consumer:  # type: ignore[arg-type]
+        assert consumer.subscription() == set()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.client import LOOKUP_MS
-from spark_kafka_source.consumer.consumer_records import RecordDeserializationError
+from spark_kafka_source.consumer.deserializers import RecordDeserializationError
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import (

@@ -18,7 +18,6 @@ from spark_kafka_source.consumer.consumer_records import (
     ConsumerRecord,
     ConsumerRecords,
     MixedColumnsError,
-    RecordDeserializationError,
 )
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
@@ -35,9 +34,20 @@ V2 = {
     "fields": [*V1["fields"], {"name": "name", "type": ["null", "string"], "default": None}],
 }
 BY_ID = {1: V1, 2: V2}
-INSTANT = {"type": "record", "name": "I", "fields": [
-    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}}
-]}  # fmt: skip
+AT = {"type": "long", "logicalType": "timestamp-micros"}
+MORE = {
+    "type": "record",
+    "name": "M",
+    "fields": [{"name": "m", "type": {"type": "map", "values": AT}}],
+}
+INSTANT = {
+    "type": "record",
+    "name": "I",
+    "fields": [
+        {"name": "at", "type": AT},
+        {"name": "more", "type": {"type": "array", "items": MORE}},
+    ],
+}
 DDL = "id BIGINT, name STRING"
 
 
@@ -196,23 +206,24 @@ def polled_together(consumer: KafkaConsumer, *where: TopicPartition) -> Consumer
     return found[0]
 
 
-def test_what_python_has_no_value_for_is_an_error_of_that_record(
-    broker: MemoryBroker, logs: list[PartitionLog]
+@pytest.mark.parametrize("policy", ["fail", "null", "skip"])
+def test_a_time_that_python_has_no_object_for_is_a_text_and_no_bad_record(
+    broker: MemoryBroker, logs: list[PartitionLog], policy: str
 ) -> None:
     instants = [0, 2**62, 1]
-    logs[0].append(*written(INSTANT, [{"at": each} for each in instants]))
-    plain = {"value_format": "avro", "value_schema": json.dumps(INSTANT)}
+    rows = [{"at": each, "more": [{"m": {"k": each}}]} for each in instants]
+    logs[0].append(*written(INSTANT, rows))
+    plain = {"value_format": "avro", "value_schema": json.dumps(INSTANT), "bad_records": policy}
     with consuming(broker, T0, **plain) as consumer:
-        found: list[ConsumerRecord] = []
-        for _ in range(2):
-            with pytest.raises(RecordDeserializationError, match="offset 1: its value") as failed:
-                found.extend(consumer)
-        assert [each.offset for each in found] == [0]
-        consumer.seek(T0, failed.value.offset + 1)
-        (third,) = values(consumer, 1)
-        assert third["at"] == datetime.datetime(1970, 1, 1, 0, 0, 0, 1, datetime.UTC)
+        first, far, third = values(consumer, 3)
+        text = "+148108-07-06T14:00:27.387904Z"
+        assert far == {"at": text, "more": [{"m": [("k", text)]}]}
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        assert first == {"at": epoch, "more": [{"m": [("k", epoch)]}]}
+        assert third["at"] == epoch + datetime.timedelta(microseconds=1)
+        assert consumer.metrics()["bad-records-skipped-total"] == 0
         consumer.seek(T0, 0)
-        (column,) = tables(consumer, 3)["value"].combine_chunks().flatten()
+        column = tables(consumer, 3)["value"].combine_chunks().field("at")
         assert column.cast(pa.int64()).to_pylist() == instants
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
-from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.consumer.without_effect import DONE_ANYWAY, OF_A_CONSUMER, REFUSED
 from spark_kafka_source.errors import ConfigurationError
 
@@ -57,12 +56,6 @@ def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead:
         ConsumerConfig.from_arguments({"bootstrap_servers": "localhost:9092", **given})
     assert refused.value.option == name
     assert instead.replace(".", "_") in refused.value.expected.replace(".", "_")
-
-
-def test_a_deserializer_is_a_function() -> None:
-    java: Any = "org.apache.kafka.common.serialization.StringDeserializer"
-    with pytest.raises(ConfigurationError, match=r"key_deserializer.*found a str"):
-        KafkaConsumer(bootstrap_servers="localhost:9092", key_deserializer=java)
 
 
 def test_a_slip_is_told_of_what_may_have_been_meant() -> None:

@@ -29,6 +29,7 @@ from tests.java_clients.settings import (
     left_out_by,
 )
 
+_DESERIALIZER = "a function, an object, or the name of one of Kafka's; with None they stay bytes"
 _BINARY_LENGTH = "`pyarrow.compute.binary_length` of the column"
 
 _METHODS: Mapping[str, Mapping[str, Method]] = {
@@ -147,8 +148,8 @@ _SETTINGS: Mapping[str, Setting] = {
         Verdict.HERE, "10,000 by default, not 500: records are no objects", "10000"
     ),
     **left_out_by(VOCABULARY, OF_PRODUCERS),
-    "key.deserializer": Setting(Verdict.HERE, "a function of bytes; with None they stay bytes"),
-    "value.deserializer": Setting(Verdict.HERE, "a function of bytes; with None they stay bytes"),
+    "key.deserializer": Setting(Verdict.HERE, _DESERIALIZER),
+    "value.deserializer": Setting(Verdict.HERE, _DESERIALIZER),
 }
 
 CONSUMER = JavaClient(

@@ -222,6 +222,25 @@ def test_the_header_must_count_right(
         rows_of(with_crc(bytes(fetch)), chunk_bytes=chunk_bytes)
 
 
+def test_good_batches_come_before_the_error_of_a_bad_one() -> None:
+    good = encoded(Batch(numbered(3, 0), 0)) + encoded(Batch(numbered(2, 3), 3))
+    bad = encoded(Batch(numbered(2, 5), 5))
+    found = chunks(good + bad[:-1] + bytes([bad[-1] ^ 1]), topic_partition=TOPIC_PARTITION)
+    first = next(found)
+    assert (to_arrow(first).num_rows, first.next_offset) == (5, 5)
+    with pytest.raises(CorruptRecordError, match="at offset 5"):
+        next(found)
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1, 2, 3, 4, 5, 9])
+def test_the_records_of_a_chunk_before_an_offset(offset: int) -> None:
+    fetch = encoded(Batch(numbered(3, 0), 0)) + encoded(Batch(numbered(2, 3), 3))
+    (whole,) = chunks(fetch, topic_partition=TOPIC_PARTITION, position=1)
+    part = whole.before(offset)
+    assert to_arrow(part)["offset"].to_pylist() == list(range(1, min(offset, 5)))
+    assert part.next_offset == min(max(offset, 1), 5)
+
+
 def test_small_records_make_chunks_of_some_thousands() -> None:
     fetch = b"".join(encoded(Batch(numbered(900, base), base)) for base in range(0, 27_000, 900))
     found = list(chunks(fetch, topic_partition=TOPIC_PARTITION))

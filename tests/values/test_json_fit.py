@@ -356,7 +356,7 @@ MISFITS = [
         (X, {}), (X, {"x": None}), (X, {"x": "1"}), (X, {"x": 1, "y": 1}), (X, {"X": 1}), (X, [1]),
         ({"items": INTEGER}, [None]), ({"items": INTEGER}, {"x": 1}), ({"items": INTEGER}, "ab"),
         ({"additionalProperties": INTEGER}, {5: 1}),
-        ({"prefixItems": [INTEGER], "items": False}, [1, 2]), ({}, object()), ({}, {5: 1}),
+        ({"prefixItems": [INTEGER], "items": False}, [1, 2]), ({}, Ellipsis), ({}, {5: 1}),
         ({}, datetime.time(1)), ({}, datetime.timedelta(1)), ({}, 1j), ({}, {"\ud800": 1}),
     ]),
 ]  # fmt: skip

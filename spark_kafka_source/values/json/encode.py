@@ -20,6 +20,7 @@ from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.errors import quoted
 from spark_kafka_source.values.fitting import as_plain, converted, plain
+from spark_kafka_source.values.iso_8601 import is_far, iso_8601
 from spark_kafka_source.values.json.fit import BASE64, Field, Fit, free, matches
 from spark_kafka_source.values.json.meaning import from_base64
 from spark_kafka_source.values.json.times import is_full_date, is_moment
@@ -28,9 +29,6 @@ Mask = npt.NDArray[np.bool_]
 
 _ESCAPED = r'["\\\x00-\x1f]'
 _INTEGRAL = r"^-?[0-9]+$"
-_LEAST, _MOST = -719_528, 2_932_897
-"""The days from year 0 up to year 10000: years of four digits."""
-_DAY = 86_400 * 1_000_000
 
 
 def encode(array: pa.Array, fit: Fit | None = None) -> pa.BinaryArray:
@@ -187,7 +185,7 @@ def _check_finite(array: pa.Array, fit: Fit, rows: Integers) -> None:
 
 def _check_year(array: pa.Array, fit: Fit, rows: Integers) -> None:
     if fit.formats:
-        _refuse(_is_far(array), rows, fit, f"a year that a {_shown(fit.formats)} does not have")
+        _refuse(is_far(array), rows, fit, f"a year that a {_shown(fit.formats)} does not have")
 
 
 def _check_string(array: pa.Array, fit: Fit, rows: Integers) -> None:
@@ -271,41 +269,7 @@ def _base64(array: pa.Array) -> pa.Array:
 
 
 def _time(array: pa.Array) -> pa.Array:
-    """Return ISO 8601 texts. Arrow writes a space in place of T, and only years of four digits."""
-    far = _is_far(array)
-    near = pc.if_else(pa.array(~far), array, None) if far.any() else array
-    texts = pc.replace_substring(_plain(near), " ", "T")
-    if far.any():
-        unit, zone = _UNITS[array.type]
-        found = _numbers(array)[far].astype(f"datetime64[{unit}]").astype(str).tolist()
-        signed = [f"{_signed(each)}{zone}" for each in found]
-        texts = pc.replace_with_mask(texts, pa.array(far), pa.array(signed))
-    return _around('"', texts, '"')
-
-
-_UNITS = {pa.date32(): ("D", ""), TIMESTAMP: ("us", "Z"), TIMESTAMP_NTZ: ("us", "")}
-
-
-def _numbers(array: pa.Array) -> Integers:
-    """Return days or microseconds since 1970."""
-    kind = pa.int32() if pa.types.is_date(array.type) else pa.int64()
-    found: Integers = array.view(kind).to_numpy()
-    return found
-
-
-def _is_far(array: pa.Array) -> Mask:
-    """Return which times have a year beyond four digits."""
-    per_day = 1 if pa.types.is_date(array.type) else _DAY
-    numbers = _numbers(array)
-    far: Mask = (numbers < _LEAST * per_day) | (numbers >= _MOST * per_day)
-    return far
-
-
-def _signed(time: str) -> str:
-    if time[0] != "-":
-        return f"+{time}"
-    year, rest = time[1:].split("-", 1)
-    return f"-{year:>04}-{rest}"
+    return _around('"', iso_8601(array), '"')
 
 
 _LEAVES: dict[pa.DataType, Callable[[pa.Array], pa.Array]] = {
