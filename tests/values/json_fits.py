@@ -102,7 +102,9 @@ def kinds(draw: Callable[..., Any], schema: Any) -> pa.DataType:
         return draw(_of_object(schema))
     if name == "array":
         items = schema.get("items") or {}
-        return array_of(draw(kinds(draw(st.sampled_from([*schema.get("prefixItems", []), items])))))
+        item = draw(kinds(draw(st.sampled_from([*schema.get("prefixItems", []), items]))))
+        # A cast of lists of nulls, which the tests need, is broken in pyarrow.
+        return array_of(pa.string() if pa.types.is_null(item) else item)
     name = schema.get("format", schema.get("contentEncoding", name))
     return draw(st.sampled_from(_LEAVES[name]) if name in _LEAVES else ANY_LEAF)
 

@@ -175,7 +175,7 @@ def _indexed(root: Any, others: Mapping[str, Any]) -> tuple[Mapping[int, str], A
 def lenient() -> Any:
     """Return how a document without `$schema` is read: with the keywords of all drafts."""
     known = import_module("referencing.jsonschema")
-    drafts = (known.DRAFT7, known.DRAFT202012)
+    drafts = (known.DRAFT4, known.DRAFT7, known.DRAFT202012)
 
     def id_of(node: Any) -> Any:
         found = node.get("$id", node.get("id")) if isinstance(node, dict) else None

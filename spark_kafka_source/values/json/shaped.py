@@ -7,7 +7,6 @@ its nulls are left out unless the schema requires the field. Where the schema ha
 
 import math
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -125,20 +124,23 @@ class _Spot:
     def _by_one_of(self, ways: "list[_Object] | list[_Array]", value: Any, path: str) -> str:
         """Return the text by a choice that the value fits.
 
-        The longest is the one with the most nulls that a choice requires, as a column has them.
+        It is one that adds the fewest nulls for fields that the value lacks. Of these the longest
+        has the most nulls that a choice requires, as a column has them.
         """
+        found: list[tuple[int, int, str]] = []
+        error = UnencodableRowError([0], "")
+        for each in ways:
+            try:
+                text = each.text(value, path)
+            except UnencodableRowError as failed:
+                error = failed
+            else:
+                found.append((-each.added(value), len(text), text))
         if not ways:
             self._refuse(value, path)
-        texts = []
-        for each in ways[:-1]:
-            with suppress(UnencodableRowError):
-                texts.append(each.text(value, path))
-        try:
-            texts.append(ways[-1].text(value, path))
-        except UnencodableRowError:
-            if not texts:
-                raise
-        return max(texts, key=len)
+        if not found:
+            raise error
+        return max(found)[2]
 
     def _refuse(self, value: Any, path: str) -> NoReturn:
         refuse(path, f"{quoted(value)} is no {described(self._places)}")
@@ -166,6 +168,10 @@ class _Object:
         fields = [self._field(name, given[name], path) for name in named]
         fields += [self._field(each, None, path) for each in self._required if each not in given]
         return f"{{{','.join(filter(None, fields))}}}"
+
+    def added(self, value: Any) -> int:
+        """Return how many fields the text has that the value has not."""
+        return sum(name not in value for name in self._required)
 
     def _field(self, name: str, value: Any, path: str) -> str:
         """Return the text of a field with its name, or an empty text if it is left out."""
@@ -200,6 +206,10 @@ class _Array:
         items = items_of(value, path)
         texts = [self._at(number).text(each, f"{path}[]") for number, each in enumerate(items)]
         return f"[{','.join(texts)}]"
+
+    def added(self, value: Any) -> int:
+        """Return how many items the text has that the value has not: none."""
+        return 0
 
     def _at(self, number: int) -> "_Spot":
         """Return the writer for an item. Those behind the prefix of a tuple have the same."""
