@@ -11,6 +11,9 @@ _LOST = "better: nulls that were written can be told from what is broken"
 _SILENT = "better: no text is changed in silence"
 _RESOLVED = "better: the record is bad and says why, Spark's is a row of nulls"
 _MILLIS = logical("long", "timestamp-millis")
+_NUMBER_OR_TIME = ["int", _MILLIS]
+_DATE_OR_TIME = ["null", logical("int", "date"), logical("long", "timestamp-micros")]
+_TOLD = "better: a number and a time can be told apart, Spark's is a number of either"
 _UNTYPED = "better: from_avro knows one schema, and no framing"
 _STREAMS = "tests/spark/test_typed_streams.py"
 
@@ -67,6 +70,16 @@ AVRO = [
          "same"),
     case(7, "timestamp-millis of -1", _MILLIS, n(-1)),
     case(7, "timestamp-millis beyond the microseconds of 64 bits", _MILLIS, n(1 << 62), _LOST),
+    case(7, "an int in a union of it and timestamp-millis", _NUMBER_OR_TIME, n(0) + n(5), _TOLD),
+    case(7, "a timestamp in it", _NUMBER_OR_TIME, n(1) + n(5), _TOLD),
+    case(7, "both in an array", array(_NUMBER_OR_TIME),
+         n(2) + n(0) + n(5) + n(1) + n(5) + n(0), _TOLD),
+    case(7, "both in a map", {"type": "map", "values": _NUMBER_OR_TIME},
+         n(2) + text("a") + n(0) + n(5) + text("b") + n(1) + n(5) + n(0), _TOLD),
+    case(7, "a date in a union of it and timestamp-micros", _DATE_OR_TIME, n(1) + n(5), _TOLD),
+    case(7, "a timestamp in that", _DATE_OR_TIME, n(2) + n(5), _TOLD),
+    case(7, "a string in a union of it and timestamp-micros",
+         ["string", logical("long", "timestamp-micros")], n(0) + text("x")),
     case(8, "a duration", fixed(12, logicalType="duration"), bytes(range(12))),
     case(8, "a fixed", fixed(2), b"ab"),
     case(9, "a map's block with its size", MAP,
