@@ -15,10 +15,14 @@ from spark_kafka_source.errors import LocalError
 C = TypeVar("C", bound=type[Any])
 
 _SPECIAL = frozenset({"__enter__", "__iter__"})
+_FOR_EACH_RECORD = frozenset({"send"})
 
 
 class _This:
-    """The present process. Python tells of each fork, and a system call for each record is dear."""
+    """The present process, for calls for which a system call is dear.
+
+    It hears of Python's forks, but not of each fork of a server in C that embeds Python.
+    """
 
     pid = os.getpid()
 
@@ -42,19 +46,19 @@ class OwnProcess:
     def __init__(self, what: str) -> None:
         """Take the present process. `what` names the object in an error, as in "producer"."""
         self._what = what
-        self.pid = _This.pid
+        self.pid = os.getpid()
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process. False after a fork, in the child."""
-        return self.pid == _This.pid
+        return self.pid == os.getpid()
 
     def check(self) -> None:
         """Raise `ForkedError` in any other process."""
         if not self.is_here:
             raise ForkedError(
                 f"This {self._what} was made by process {self.pid}, and this is process "
-                f"{_This.pid}, a fork of it: a fork has neither the threads of its parent's "
+                f"{os.getpid()}, a fork of it: a fork has neither the threads of its parent's "
                 f"clients nor sockets of its own. Make the {self._what} in the child, after the "
                 "fork. The parent's goes on"
             )
@@ -72,7 +76,8 @@ def used_where_made(client: C) -> C:
         if isinstance(member, property) and member.fget is not None:
             setattr(client, name, property(_checked(member.fget), doc=member.__doc__))
         elif callable(member):
-            setattr(client, name, _checked(member))
+            wrapped = _checked_cheaply if name in _FOR_EACH_RECORD else _checked
+            setattr(client, name, wrapped(member))
     if hasattr(client, "__exit__"):
         client.__exit__ = _only_where_made(client.__exit__)
     return client
@@ -81,7 +86,16 @@ def used_where_made(client: C) -> C:
 def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if self._process.pid != _This.pid:  # Not `is_here`: each record of a producer comes by.
+        self._process.check()
+        return method(self, *args, **kwargs)
+
+    return checked
+
+
+def _checked_cheaply(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if self._process.pid != _This.pid:
             self._process.check()
         return method(self, *args, **kwargs)
 

@@ -129,6 +129,37 @@ def test_a_block_in_a_child_ends_without_a_word() -> None:
     assert ended == [1]
 
 
+FORKED_IN_C = """
+import ctypes, os, sys
+from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
+
+(servers,) = sys.argv[1:]
+admin = KafkaAdmin(bootstrap_servers=servers)
+producer = KafkaProducer(bootstrap_servers=servers)
+producer.send("t", b"before").result(60)
+child = ctypes.PyDLL(None).fork()  # Holds the interpreter's lock, and tells it nothing.
+if child == 0:
+    for call in (admin.list_topics, producer.flush, producer.close):
+        try:
+            call()
+        except Exception as error:
+            print(type(error).__name__, flush=True)
+    with KafkaProducer(bootstrap_servers=servers) as own:
+        print(own.send("t", b"child").result(60).topic, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(producer.send("t", b"after").result(60).topic)
+producer.close()
+"""
+
+
+def test_a_fork_of_which_python_is_not_told(broker: MemoryBroker) -> None:
+    """A server in C forks so, such as uWSGI."""
+    command = [sys.executable, "-c", FORKED_IN_C, str(broker.address())]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.stdout.split() == ["ForkedError"] * 3 + ["t"] * 2, ran.stderr
+
+
 # -- futures ---------------------------------------------------------------------------------------
 
 

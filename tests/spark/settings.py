@@ -59,4 +59,5 @@ def parsed(**options: str) -> SourceOptions:
         name.replace("_", ".") if name.startswith("kafka_") else name: value
         for name, value in options.items()
     }
-    return parse_source_options(BOOTSTRAP_SERVERS | {"subscribe": "a"} | named)
+    usual = {} if "subscribePattern" in named else {"subscribe": "a"}
+    return parse_source_options(BOOTSTRAP_SERVERS | usual | named)

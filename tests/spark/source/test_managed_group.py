@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,13 +18,15 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError, error_named
 from spark_kafka_source.groups import CommitFailedError, commit_offsets, committed_offsets
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import pace, stream
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.memory_broker import Action, MemoryBroker, PartitionLog
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
+from tests.memory_broker.handlers import metadata
 from tests.spark.settings import A0, A1, needs_admission_control, parsed
 from tests.spark.source.engine import Json, ranges
 
@@ -343,7 +346,8 @@ def test_a_partition_that_was_added_begins_at_its_start(
 ) -> None:
     logs[2:] = []
     broker.cluster.topics["a"].logs[2:] = []
-    query = started(stack, broker, startingOffsets="latest", **{"kafka.metadata.max.age.ms": "10"})
+    # The group's leader looks at topics every five minutes, but the query sees partitions sooner.
+    query = started(stack, broker, startingOffsets="latest")
     until_seconds = time.monotonic() + PATIENCE_SECONDS
     while query.assigned != {A0, A1} and time.monotonic() < until_seconds:
         query.batch()
@@ -353,6 +357,32 @@ def test_a_partition_that_was_added_begins_at_its_start(
     broker.cluster.topics["a"].logs += added
     settle(query)
     assert query.read == Counter({(TopicPartition("a", 2), 0): 1, (TopicPartition("a", 3), 0): 1})
+
+
+def test_a_topic_that_comes_is_read_though_the_leader_hears_of_it_late(
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+) -> None:
+    """The query finds it by its pattern. The broker that the leader asks by name lags behind."""
+    query = started(stack, broker, subscribePattern="[ab]")
+    settle(query)
+    broker.create_topic("b")[0].append(b"late")
+    lagging = replace(broker.cluster, topics={"a": broker.cluster.topics["a"]})
+    asked = []
+
+    def answer(request: Any) -> Any:
+        if request.topics is None or "b" not in {each.name for each in request.topics}:
+            return Action.HANDLE
+        asked.append(request)
+        return metadata(lagging, 0, request, 12) if len(asked) <= 2 else Action.HANDLE
+
+    broker.control(MetadataRequest, answer, times=None)
+    late = TopicPartition("b", 0)
+    until_seconds = time.monotonic() + PATIENCE_SECONDS
+    while (late, 0) not in query.read:
+        assert time.monotonic() < until_seconds, len(asked)
+        query.batch()
+    assert len(asked) > 2
+    assert query.read == Counter([*everything(logs), (late, 0)])
 
 
 def test_a_run_over_what_is_available_waits_for_its_assignment(
