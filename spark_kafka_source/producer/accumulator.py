@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.net import Deadline, Wakeup
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, Run
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.records import Compression, EncodedBatch
+from spark_kafka_source.records import Compression, EncodedBatch, Row
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -58,6 +58,10 @@ _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
 
 
+def _do_nothing(_: object) -> None:
+    """Do nothing."""
+
+
 class Accumulator:
     """Take records from any thread, and give batches to the producer's thread."""
 
@@ -67,6 +71,9 @@ class Accumulator:
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
         self.emptied_by: threading.Thread | None = None
         """The producer's thread. It must not wait for room or records: only it makes room."""
+        self.batch_ended: Callable[[TopicPartition], object] = _do_nothing
+        """Called when an open batch has waited for `linger.ms`: the next record without a key may
+        go to another partition."""
         self.compression: Compression = config.compression
         self._batch_bytes = min(config.batch_size, config.buffer_memory)
         self._linger_seconds = config.linger_ms / 1000
@@ -292,22 +299,23 @@ class Accumulator:
     def head(self, queue: PartitionQueue) -> ProducerBatch | None:
         """Return the encoded batch to send next, or None.
 
-        An open batch that has waited for `linger.ms` is closed and encoded here. So is any open
-        batch while a caller waits for room or in `flush`.
+        An open batch that has waited for `linger.ms` is closed and encoded here, unless others are
+        before it. So is any open batch while a caller waits for room or in `flush`.
         """
         closed: list[_Closed] = []
         with self._lock:
             batch = queue.open
-            if queue.waiting:
-                head = queue.waiting[0]
-                if head.left is not None:
-                    closed.append((head.left, head))
-                    head.left = None
-            elif batch is not None and time.monotonic() >= self.ready_at_seconds(batch):
+            is_over = batch is not None and time.monotonic() >= self.ready_at_seconds(batch)
+            if is_over:
+                self.batch_ended(queue.topic_partition)
+            if not queue.waiting and batch is not None and is_over:
                 self._close(queue, batch, closed)
-                head = queue.waiting[0]
-            else:
+            if not queue.waiting:
                 return None
+            head = queue.waiting[0]
+            if head.left is not None:
+                closed.append((head.left, head))
+                head.left = None
         if closed:
             self._encode(closed)
         return head if head.encoded is not None or head.error is not None else None

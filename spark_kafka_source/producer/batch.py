@@ -14,18 +14,20 @@ from spark_kafka_source.records import (
     MAX_BATCH_BYTES,
     Compression,
     EncodedBatch,
+    Row,
     cut_batch,
     encode_columns,
+    encode_rows,
     join_columns,
     split_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-Headers = Sequence[tuple[str, bytes | None]]
-Row = tuple[bytes | None, bytes | None, Headers, int]
-"""A single record: its key, value, headers and timestamp in milliseconds."""
-
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+_FEW_ROWS = 400
+"""So many single records are encoded one by one, which is quicker than as columns."""
 
 
 def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -192,6 +194,9 @@ class OpenBatch:
 
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
         """Return the records as one batch. `timestamp_ms` fills missing timestamps."""
+        _, only = self._pieces[0]
+        if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= _FEW_ROWS:
+            return encode_rows(only, compression)
         pieces = [
             columns_of(each) if isinstance(each, list) else each
             for _, each in self._pieces

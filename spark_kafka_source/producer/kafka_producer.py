@@ -127,6 +127,7 @@ class KafkaProducer:
         clients = [self._callers_client]
         self._accumulator = Accumulator(config)
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
+        self._accumulator.batch_ended = self._topics.batch_ended
         self._metrics = ProducerMetrics(self._accumulator.memory)
         self._transaction: Transaction | None = None
         identity: Transaction | Idempotent | Anonymous

@@ -1,10 +1,8 @@
 """The partitions of topics that are sent to, and the choice of one for records without a key."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-import numpy as np
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
 from spark_kafka_source.denials import Access, lacking
@@ -19,7 +17,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.sticky import StickyPartitioner
+from spark_kafka_source.producer.spread import Queued, spread_of
 from spark_kafka_source.records import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -34,16 +32,10 @@ class UnknownPartitionError(LocalError):
 class Partitions:
     """The partitions of one topic. Any thread may use the object."""
 
-    def __init__(
-        self, topic: Topic, config: ProducerConfig, queued: Callable[[TopicPartition], int]
-    ) -> None:
-        """`queued` returns how many batches wait for a partition."""
+    def __init__(self, topic: Topic, config: ProducerConfig, queued: Queued) -> None:
         self.name = topic.name
         self._lock = threading.Lock()
-        self._queued = queued if config.partitioner_adaptive_partitioning_enable else None
-        self._sticky = StickyPartitioner(config.batch_size) if config.has_sticky_partition else None
-        # The random numbers spread load. They are not for security.
-        self._chance = np.random.default_rng()
+        self._spread = spread_of(topic.name, config, queued)
         self.update(topic)
 
     def learn(self, cluster: Cluster) -> None:
@@ -72,32 +64,22 @@ class Partitions:
     def next_one(self, size: int) -> int:
         """Return the partition for a record of this size that no key gives one."""
         with self._lock:
-            if self._sticky is None:
-                return int(self._chance.choice(self._available))
-            found = self._sticky.partition(self._available, self._waiting())
-            self._sticky.appended(size)
-            return found
+            return self._spread.one(size, self._available)
 
     def next_ones(self, sizes: Integers) -> Integers:
-        """Return the partition for each of many records, as `next_one` does."""
+        """Return the partition for each of many records."""
         with self._lock:
-            if self._sticky is None:
-                found: Integers = self._chance.choice(self._available, len(sizes))
-                return found
-            return self._sticky.partitions(sizes, self._available, self._waiting())
+            return self._spread.many(sizes, self._available)
 
-    def _waiting(self) -> list[int] | None:
-        if self._queued is None or (self._sticky is not None and self._sticky.has_partition):
-            return None
-        return [self._queued(TopicPartition(self.name, each)) for each in self._available]
+    def batch_ended(self, partition: int) -> None:
+        """Note that a batch takes no more records: the next record may go elsewhere."""
+        self._spread.batch_ended(partition)
 
 
 class Topics:
     """The topics that were sent to. Any thread may ask; one at a time asks the brokers."""
 
-    def __init__(
-        self, client: KafkaClient, config: ProducerConfig, queued: Callable[[TopicPartition], int]
-    ) -> None:
+    def __init__(self, client: KafkaClient, config: ProducerConfig, queued: Queued) -> None:
         """`client` is for this object alone."""
         self._client = client
         self._config = config
@@ -119,6 +101,12 @@ class Topics:
             return self._ask(topic)
         known.learn(self._client.cluster)
         return self._ask(topic) if known.count < at_least else known
+
+    def batch_ended(self, topic_partition: TopicPartition) -> None:
+        """Note that a batch takes no more records. The producer's thread calls it; never waits."""
+        known = self._known.get(topic_partition.topic)
+        if known is not None:
+            known.batch_ended(topic_partition.partition)
 
     def _ask(self, topic: str) -> Partitions:
         what = f"Metadata of {topic}"

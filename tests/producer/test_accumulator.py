@@ -12,8 +12,8 @@ from spark_kafka_source.errors import ClosedError, LocalError
 from spark_kafka_source.net import Address, Deadline, readable
 from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
-from spark_kafka_source.records import EncodedBatch, encode_columns
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.records import EncodedBatch, Row, encode_columns
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1

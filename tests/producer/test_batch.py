@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
 from spark_kafka_source.producer.delivery import Outcome
-from spark_kafka_source.records import NO_COMPRESSION, Codec, Compression
+from spark_kafka_source.records import NO_COMPRESSION, Codec, Compression, Row
 from tests.producer.writing import T0
 from tests.records.batches import rows_of
 from tests.records.strategies import untimed
