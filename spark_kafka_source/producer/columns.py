@@ -192,7 +192,7 @@ def append(
     grouped = group_by_partition(partitions)
     sizes = piece.sizes if len(grouped.partitions) == 1 else piece.sizes[grouped.rows]
     rows = _Rows(topic, columns, grouped.rows, np.cumsum(sizes), piece.rows_in(grouped))
-    enough = accumulator.batch_bytes // 2
+    enough = accumulator.sizes.of_records(topic) // 2
     runs = list(_runs(grouped))
     yield from _append_batches(
         accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) >= enough]
@@ -234,7 +234,8 @@ def _append_batches(
     accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
 ) -> Iterator[Run]:
     """Encode runs that fill batches alone. Their rows are not copied before."""
-    parts = [part for run in runs for part in _even_parts(rows, run, accumulator.batch_bytes)]
+    most = accumulator.sizes.of_records(rows.topic)
+    parts = [part for run in runs for part in _even_parts(rows, run, most)]
     if not parts:
         return
     order = np.concatenate([rows.order[each.start : each.stop] for each in runs])
@@ -288,7 +289,7 @@ def _runs(grouped: PartitionRows) -> Iterator[_PartitionRun]:
 def _fitting(accumulator: Accumulator, where: TopicPartition, ends: Integers, start: int) -> int:
     """Return the end of the rows that fit into the open batch, or into a new one."""
     before = int(ends[start - 1]) if start else 0
-    for room in (accumulator.room_in(where), accumulator.batch_bytes):
+    for room in (accumulator.room_in(where), accumulator.sizes.of_records(where.topic)):
         stop = int(np.searchsorted(ends, before + room, side="right"))
         if stop > start:
             return stop

@@ -100,7 +100,7 @@ def test_a_record_larger_than_a_batch_is_one_by_itself(accumulator: Accumulator)
 
 def test_a_batch_is_no_larger_than_the_whole_buffer() -> None:
     accumulator = accumulator_of(batch_size=10 * SIZE, buffer_memory=2 * SIZE)
-    assert accumulator.batch_bytes == 2 * SIZE
+    assert accumulator.sizes.of_records("t") == 2 * SIZE
     put(accumulator, 0, 1)
     assert heads(accumulator) == [[0, 1]]
 
