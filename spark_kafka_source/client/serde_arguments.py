@@ -1,0 +1,197 @@
+"""A serializer or a deserializer, as users give it: a function, an object, or the name of Kafka's.
+
+Kafka's own are https://kafka.apache.org/documentation/#producerconfigs_value.serializer.
+"""
+
+import inspect
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from spark_kafka_source.errors import ConfigurationError
+
+Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+Call: TypeAlias = Callable[[str, Any, Any], Any]
+"""A function of the topic, the headers and the data."""
+
+DESERIALIZE, SERIALIZE = "deserialize", "serialize"
+
+_TAKING = {1: "data", 2: "topic, data", 3: "topic, headers, data"}
+_MOST = len(_TAKING)
+
+
+@dataclass(frozen=True, slots=True)
+class Serde:
+    """A serializer or a deserializer. `close` is called once, when its client closes."""
+
+    call: Call
+    arguments: int
+    """How many arguments the user's function takes: 1 (data), 2 (topic, data), or 3."""
+    close: Callable[[], object] = lambda: None
+
+    @property
+    def takes_headers(self) -> bool:
+        """Whether the user's function takes the headers of a record."""
+        return self.arguments == _MOST
+
+
+def serde(
+    argument: str, given: object, method: str, configuration: Mapping[str, object]
+) -> Serde | None:
+    """Return the given serializer or deserializer, or None for None.
+
+    `argument` is the name of the client's argument, such as `key_deserializer`, and `method` is
+    `DESERIALIZE` or `SERIALIZE`. A function takes the data, the topic and the data, or the topic,
+    the headers and the data: its parameters without a default tell. An object has such a function
+    as its method. Its methods `configure`, of the client's arguments and of whether it is for keys,
+    and `close` are called if it has them. A text is the name of a class of Kafka's, with or without
+    its package. Raises `ConfigurationError` for anything else.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return _named(argument, given, method)
+    called = getattr(given, method, None)
+    if isinstance(given, type) and (called is not None or _has_objects_to_call(given)):
+        expected = "Give an object of the class"
+        raise ConfigurationError(argument, "is the class {}", expected, given.__name__)
+    if called is None and callable(given):
+        return _calling(argument, given)
+    if not callable(called):
+        raise _refused(argument, method, given)
+    found_serde = _calling(argument, called, f"method `{method}`")
+    configure, close = (_optional(argument, given, each) for each in ("configure", "close"))
+    if configure is not None:
+        _configure(argument, configure, configuration)
+    return found_serde if close is None else Serde(found_serde.call, found_serde.arguments, close)
+
+
+def _has_objects_to_call(given: type) -> bool:
+    """Whether its objects are functions, unlike those of `int`: each call would make an object."""
+    return any("__call__" in vars(each) for each in given.__mro__)
+
+
+def _calling(argument: str, called: Callable[..., Any], named: str = "function") -> Serde:
+    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
+        expected = "Give a function that returns the result: nothing awaits it"
+        raise ConfigurationError(argument, f"is an asynchronous {named}", expected)
+    arguments = _arguments(called)
+    if arguments not in _TAKING:
+        ways = ", or ".join(f"({each})" for each in _TAKING.values())
+        found = f"is a {named} that cannot be called with any of {ways}"
+        raise ConfigurationError(argument, found, "Give its other parameters defaults")
+    return Serde(_ADAPTED[arguments](called), arguments)
+
+
+def _arguments(called: Callable[..., Any]) -> int:
+    """Return how many arguments to call it with, or 0 if there is no way."""
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):  # Some functions in C have no signature, as `int` has none.
+        return 1
+    positional = [each for each in parameters if each.kind in _POSITIONAL]
+    needed = [each for each in positional if each.default is each.empty]
+    if any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters):
+        return 0
+    if needed:
+        return len(needed)
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return _MOST
+    return 1 if positional else 0
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_ADAPTED: Mapping[int, Callable[[Callable[..., Any]], Call]] = MappingProxyType(
+    {
+        1: lambda called: lambda topic, headers, data: called(data),
+        2: lambda called: lambda topic, headers, data: called(topic, data),
+        3: lambda called: called,
+    }
+)
+
+
+def _optional(argument: str, given: object, name: str) -> Callable[..., object] | None:
+    found: object = getattr(given, name, None)
+    if found is None or callable(found):
+        return found
+    raise ConfigurationError(argument, f"has `{name}`, which is no method", "Give it another name")
+
+
+def _configure(
+    argument: str, configure: Callable[..., object], configuration: Mapping[str, object]
+) -> None:
+    try:
+        configure(dict(configuration), argument.startswith("key"))
+    except ConfigurationError:
+        raise
+    except Exception as error:  # Its text may have a secret of the configuration.
+        found = f"raised {type(error).__name__} in `configure(configuration, is_key)`"
+        raise ConfigurationError(argument, found, "The cause has more") from error
+
+
+def _refused(argument: str, method: str, given: object) -> ConfigurationError:
+    found = f"is of type {type(given).__name__}, which cannot be called and has no `{method}`"
+    example = "bytes.decode" if method == DESERIALIZE else "str.encode"
+    expected = (
+        f"Give a function, as `{example}`, or an object with a method `{method}(topic, data)` or "
+        f"`{method}(topic, headers, data)`"
+    )
+    return ConfigurationError(argument, found, expected)
+
+
+# -- Kafka's own, by name --------------------------------------------------------------------------
+
+
+def _number(layout: str) -> Mapping[str, Callable[[Any], Any]]:
+    number = struct.Struct(layout)
+    return {DESERIALIZE: lambda data: number.unpack(data)[0], SERIALIZE: number.pack}
+
+
+_BOOLEANS = {b"\0": False, b"\1": True}
+_BYTES = {DESERIALIZE: bytes, SERIALIZE: bytes}
+_KAFKAS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {
+        "String": {DESERIALIZE: bytes.decode, SERIALIZE: str.encode},
+        "ByteArray": _BYTES,
+        "ByteBuffer": _BYTES,
+        "Bytes": _BYTES,
+        "Boolean": {
+            DESERIALIZE: _BOOLEANS.__getitem__,
+            SERIALIZE: {made: data for data, made in _BOOLEANS.items()}.__getitem__,
+        },
+        "Short": _number(">h"),
+        "Integer": _number(">i"),
+        "Long": _number(">q"),
+        "Float": _number(">f"),
+        "Double": _number(">d"),
+        "UUID": {
+            DESERIALIZE: lambda data: UUID(bytes.decode(data)),
+            SERIALIZE: lambda value: str.encode(str(value)),
+        },
+    }
+)
+"""What classes of `org.apache.kafka.common.serialization` do, by the beginning of their names."""
+
+_FORMATS = ("avro", "protobuf", "json")
+
+
+def _named(argument: str, name: str, method: str) -> Serde:
+    """Return what this class of Kafka's does. Raises `ConfigurationError` for other classes."""
+    part = argument.partition("_")[0]
+    ending = f"{method.title()[:-1]}er"
+    short = name.strip().rpartition(".")[2]
+    kind = short.removesuffix(ending).removesuffix("Deserializer").removesuffix("Serializer")
+    if kind in _KAFKAS and short == kind + ending:
+        return Serde(_ADAPTED[1](_KAFKAS[kind][method]), 1)
+    format = next((each for each in _FORMATS if each in short.lower()), None)
+    if kind in _KAFKAS:
+        expected = f"Give '{kind}{ending}'"
+    elif format is not None:
+        expected = f"Java classes cannot be run here: give '{part}.format' as '{format}' instead"
+    else:
+        known = ", ".join(f"'{each}{ending}'" for each in _KAFKAS)
+        expected = f"Give a function, an object with a method `{method}`, or a name: {known}"
+    raise ConfigurationError(argument, "found {}", expected, name)
