@@ -43,12 +43,12 @@ def serde(
 ) -> Serde | None:
     """Return the given serializer or deserializer, or None for None.
 
-    `argument` is the name of the client's argument, such as `key_deserializer`, and `method` is
-    `DESERIALIZE` or `SERIALIZE`. A function takes the data, the topic and the data, or the topic,
-    the headers and the data: its parameters without a default tell. An object has such a function
-    as its method. Its methods `configure`, of the client's arguments and of whether it is for keys,
-    and `close` are called if it has them. A text is the name of a class of Kafka's, with or without
-    its package. Raises `ConfigurationError` for anything else.
+    `argument` is the name of the client's argument, `key_deserializer` or `key.deserializer`, and
+    `method` is `DESERIALIZE` or `SERIALIZE`. A function takes the data, the topic and the data, or
+    the topic, the headers and the data: its parameters without a default tell. An object has such a
+    function as its method. Its methods `configure`, of the client's arguments and of whether it is
+    for keys, and `close` are called if it has them. A text is the name of a class of Kafka's, with
+    or without its package. Raises `ConfigurationError` for anything else.
     """
     if given is None:
         return None
@@ -180,7 +180,7 @@ _FORMATS = ("avro", "protobuf", "json")
 
 def _named(argument: str, name: str, method: str) -> Serde:
     """Return what this class of Kafka's does. Raises `ConfigurationError` for other classes."""
-    part = argument.partition("_")[0]
+    part = "key" if argument.startswith("key") else "value"
     ending = f"{method.title()[:-1]}er"
     short = name.strip().rpartition(".")[2]
     kind = short.removesuffix(ending).removesuffix("Deserializer").removesuffix("Serializer")

@@ -205,7 +205,7 @@ class Answers:
         queue = self._accumulator.queue(batch.topic_partition)
         if batch.is_over:
             self._accumulator.release(batch)
-        elif not error.retriable or batch.tries >= self._config.retries:
+        elif not error.has_remedy or batch.tries >= self._config.retries:
             self.fail(queue, batch, error)
         else:
             self._after_a_pause(queue, batch, error)

@@ -1,5 +1,6 @@
 """The partitions of topics that are sent to, and the choice of one for records without a key."""
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +20,15 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.spread import Queued, spread_of
 from spark_kafka_source.records import Integers
+from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
 
-_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+logger = logging.getLogger(__name__)
+
+UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
+_TOLD_AFTER = 4
+"""So many answers without a topic are told: a broker that creates it needs fewer."""
 
 
 class UnknownPartitionError(LocalError):
@@ -110,16 +116,21 @@ class Topics:
 
     def _ask(self, topic: str) -> Partitions:
         what = f"Metadata of {topic}"
+        without_it = 0
 
         def attempt(within: Deadline) -> Topic:
+            nonlocal without_it
             # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
                 topics = self._client.topics([topic], within, create=True)
             found = next((each for each in topics if each.name == topic), None)
-            error = _UNKNOWN_TOPIC if found is None else found.error
+            error = UNKNOWN_TOPIC if found is None else found.error
             if found is not None and not error.code and not found.partitions:
                 error = _NO_LEADER
             if found is None or error.code:
+                without_it += error == UNKNOWN_TOPIC
+                if without_it == _TOLD_AFTER:
+                    self._tell(topic)
                 raise _failure(error, topic)
             return found
 
@@ -128,13 +139,18 @@ class Topics:
         except (KafkaTimeoutError, BootstrapError) as error:
             if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
                 raise
-            raise self._out_of_time(topic, str(error)) from error
+            why = how_to_create(topic) if without_it else str(error)
+            raise self._out_of_time(topic, why) from error
         with self._lock:
             known = self._known.get(topic)
             if known is None:
                 known = self._known[topic] = Partitions(found, self._config, self._queued)
         known.update(found)
         return known
+
+    def _tell(self, topic: str) -> None:
+        wait = f"it is waited for up to {self._config.max_block_ms} ms ('kafka.max.block.ms')"
+        logger.warning("%s", as_written(f"{how_to_create(topic)}. Meanwhile {wait}"))
 
     @contextmanager
     def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
@@ -149,6 +165,16 @@ class Topics:
     def _out_of_time(self, topic: str, why: str) -> KafkaTimeoutError:
         waited = f"within {self._config.max_block_ms} ms ('kafka.max.block.ms')"
         return KafkaTimeoutError(f"the partitions of topic {topic!r} are not known {waited}: {why}")
+
+
+def how_to_create(topic: str) -> str:
+    """Return the text for a topic that does not exist."""
+    return (
+        f"topic {topic!r} does not exist (UNKNOWN_TOPIC_OR_PARTITION), and no broker creates it. "
+        f"Create it, as with `kafka-topics.sh --create --topic {topic}`. Or have the brokers "
+        "create it: they do for a user with the right CREATE, if their "
+        "'auto.create.topics.enable' is true"
+    )
 
 
 def _failure(error: ErrorCode, topic: str) -> BrokerError:

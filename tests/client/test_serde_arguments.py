@@ -108,7 +108,7 @@ NUMBERS = [
     ],
 )
 def test_kafkas_own_have_names_here(name: str, value: object, data: bytes) -> None:
-    """Tests with Kafka's classes are in `tests/consumer/test_beside_java.py`."""
+    """Tests with Kafka's classes are in `tests/consumer/test_bad_records_kafka.py`."""
     for package in ("", "org.apache.kafka.common.serialization."):
         assert made(f"{package}{name}Deserializer").call("t", (), data) == value
         assert made(f"{package}{name}Serializer", SERIALIZE).call("t", (), value) == data

@@ -89,7 +89,29 @@ def test_a_topic_that_does_not_come_is_named_with_the_option(broker: MemoryBroke
     text = str(caught.value)
     assert "the partitions of topic 'nope' are not known within 1234 ms" in text
     assert "'kafka.max.block.ms'" in text
-    assert "UNKNOWN_TOPIC_OR_PARTITION" in text
+    assert "topic 'nope' does not exist (UNKNOWN_TOPIC_OR_PARTITION)" in text
+    assert "`kafka-topics.sh --create --topic nope`" in text
+    assert "'auto.create.topics.enable'" in text
+    assert caught.value.retriable
+
+
+def test_a_topic_that_does_not_exist_is_told_once_while_it_is_waited_for(
+    broker: MemoryBroker, client: KafkaClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(MetadataRequest, UNKNOWN, times=20)
+    assert topics_of(client).of("t").count == 2
+    (said,) = caplog.messages
+    assert "topic 't' does not exist" in said
+    assert "'auto.create.topics.enable'" in said
+    assert "waited for up to 60000 ms ('kafka.max.block.ms')" in said
+
+
+def test_a_topic_that_a_broker_creates_is_not_told(
+    broker: MemoryBroker, client: KafkaClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(MetadataRequest, UNKNOWN, times=3)
+    assert topics_of(client).of("t").count == 2
+    assert not caplog.messages
 
 
 def test_a_topic_that_is_denied_is_told_at_once_with_the_right_that_is_missing(
