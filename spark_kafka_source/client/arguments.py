@@ -6,7 +6,7 @@ Options that Kafka does not have, such as `value.format`, have the names of Spar
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -125,6 +125,22 @@ class Vocabulary:
             return self.instead[option]
         meant = self.meant.get(option) or nearest(option, self.known | self.own)
         return f"Did you mean '{meant}'?" if meant else "See docs/options.md for all"
+
+
+def refuse_positional(client: str, given: Sequence[object]) -> None:
+    """Raise `ConfigurationError` for a dict of settings, or for topics, as other clients take them.
+
+    No value is shown: it may be a password.
+    """
+    if not given:
+        return
+    option, found = "configuration", f"is given by position, as a {type(given[0]).__name__}"
+    expected = f"Give settings by name: {client}(bootstrap_servers='localhost:9092')"
+    if isinstance(given[0], Mapping):
+        expected = f"Write two stars before the dict: {client}(**configuration)"
+    elif client.endswith("Consumer"):
+        expected += ". Give topics to the method `subscribe`"
+    raise ConfigurationError(option, found, expected)
 
 
 def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfig:

@@ -74,22 +74,14 @@ class Piece:
         return rows
 
 
-def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
-    """Return the columns. Raises `TypeError` for an object that is not of Arrow."""
-    if not isinstance(columns, pa.Table | pa.RecordBatch):
-        raise TypeError(f"give a pyarrow Table or RecordBatch, not a {type(columns).__name__}")
-    return columns
-
-
 def pieces_of(
     columns: pa.Table | pa.RecordBatch, max_request_bytes: int, buffer_bytes: int
 ) -> list[Piece]:
     """Check all rows, and return them in pieces, in their order.
 
     Raises `ColumnTypeError`, `RowTooLargeError` and `UnencodableRowError`, which name rows by
-    their place in the given table, and `TypeError` for an object that is not of Arrow.
+    their place in the given table.
     """
-    columns = checked_columns(columns)
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
     found = []
     first_row = 0

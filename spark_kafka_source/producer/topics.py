@@ -18,6 +18,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.given_partitioner import TopicInfo
 from spark_kafka_source.producer.spread import Queued, spread_of
 from spark_kafka_source.records import Integers
 from spark_kafka_source.spelling import as_written
@@ -60,6 +61,15 @@ class Partitions:
         whole = range(self.count)
         # If no partition has a leader, records may go to any, and wait for its leader.
         self._available: Sequence[int] = sorted(led) if 0 < len(led) < self.count else whole
+        self._info: TopicInfo | None = None
+
+    @property
+    def info(self) -> TopicInfo:
+        """The partitions with their leaders and replicas."""
+        found = self._info
+        if found is None:
+            found = self._info = TopicInfo(self.name, self._topic.partition_infos)
+        return found
 
     def check(self, partition: int) -> None:
         """Raise `UnknownPartitionError` if there is no such partition."""
