@@ -8,6 +8,7 @@ take on the wire if the topic takes only small batches.
 
 import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -106,7 +107,8 @@ def by_confluent(servers: str, topic: str, load: Load, settings: Mapping[str, An
 
     def told(number: int) -> Callable[[Any, Any], None]:
         def note(error: Any, message: Any) -> None:
-            assert error is None, error
+            if error is not None:
+                raise ck.KafkaException(error)
             found[number] = message.partition()
 
         return note
@@ -157,7 +159,8 @@ def java(jars: Sequence[Path]) -> Iterator[JavaProgram]:
 
 
 OURS: Mapping[str, Way] = {"`send`": by_send, "`send_columns`": by_columns}
-SPREAD: Mapping[str, tuple[Load, Mapping[str, Any]]] = {
+Case = tuple[Load, Mapping[str, Any]]
+SPREAD: Mapping[str, Case] = {
     "slow: 3,000 records of 100 bytes in 4 s": (Load(3_000, 100, 1_333), {}),
     "the same, `linger.ms` 100": (Load(3_000, 100, 1_333), {"linger.ms": 100}),
     "the same, `linger.ms` 0": (Load(3_000, 100, 1_333), {"linger.ms": 0}),
@@ -167,9 +170,9 @@ SPREAD: Mapping[str, tuple[Load, Mapping[str, Any]]] = {
         {"partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"},
     ),
 }
-SMALL: Mapping[str, tuple[Load, Mapping[str, Any]]] = {
-    "18 MB, none": (Load(18_000, 1_000), {}),
-    "18 MB, none, `batch.size` 1 MiB": (Load(18_000, 1_000), {"batch.size": 1 << 20}),
+SMALL: Mapping[str, Case] = {
+    "18 MB": (Load(18_000, 1_000), {}),
+    "18 MB, `batch.size` 1 MiB": (Load(18_000, 1_000), {"batch.size": 1 << 20}),
 }
 
 
@@ -177,25 +180,38 @@ def main() -> None:
     with LocalKafka() as kafka, java(kafka_jars()) as program:
         ways = {**OURS, "Java": by_java(program), "confluent-kafka": by_confluent}
         print("| load | producer | records of each partition | longest run |\n|---|---|---|---|")
-        for number, (name, (load, settings)) in enumerate(SPREAD.items()):
-            for which, (producer, way) in enumerate(ways.items()):
-                if producer == "confluent-kafka" and "partitioner.class" in settings:
-                    continue
-                topic = f"spread-{number}-{which}"
-                kafka.create_topic(topic, PARTITIONS)
-                found = way(kafka.bootstrap_servers, topic, load, settings)
-                counts = ", ".join(f"{each:,}" for each in found.counts)
-                print(f"| {name} | {producer} | {counts} | {found.longest_run:,} |", flush=True)
-        print("\n| records | producer | bytes on the wire |\n|---|---|---|")
-        for number, (name, (load, settings)) in enumerate(SMALL.items()):
-            for which, (producer, way) in enumerate(ways.items()):
-                topic = f"small-{number}-{which}"
-                kafka.create_topic(topic, PARTITIONS, configs=SMALL_BATCHES)
-                try:
-                    found = way(kafka.bootstrap_servers, topic, load, settings)
-                    print(f"| {name} | {producer} | {found.wire_bytes:,} |", flush=True)
-                except Exception as e:
-                    print(f"| {name} | {producer} | {e!r:.150} |", flush=True)
+        for name, producer, found in _runs(kafka, ways, SPREAD, {}):
+            print(f"| {name} | {producer} | {_spread(found)} |", flush=True)
+        print("\n| records | producer | MB on the wire |\n|---|---|---|")
+        for name, producer, found in _runs(kafka, ways, SMALL, SMALL_BATCHES):
+            size = found if isinstance(found, str) else f"{found.wire_bytes / 1e6:.0f}"
+            print(f"| {name} | {producer} | {size} |", flush=True)
+
+
+def _runs(
+    kafka: LocalKafka,
+    ways: Mapping[str, Way],
+    cases: Mapping[str, Case],
+    configs: Mapping[str, str],
+) -> Iterator[tuple[str, str, Outcome | str]]:
+    """Yield the load, the producer, and the outcome or the error of each run."""
+    for name, (load, settings) in cases.items():
+        for producer, way in ways.items():
+            if way is by_confluent and "partitioner.class" in settings:
+                continue
+            topic = f"beside-{uuid.uuid4().hex}"
+            kafka.create_topic(topic, PARTITIONS, configs=configs)
+            try:
+                yield name, producer, way(kafka.bootstrap_servers, topic, load, settings)
+            except ck.KafkaException as error:
+                yield name, producer, f"records fail: {error.args[0].name()}"
+
+
+def _spread(found: Outcome | str) -> str:
+    if isinstance(found, str):
+        return f"{found} |"
+    counts = ", ".join(f"{each:,}" for each in found.counts)
+    return f"{counts} | {found.longest_run:,}"
 
 
 if __name__ == "__main__":
