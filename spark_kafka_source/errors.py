@@ -228,7 +228,12 @@ class KafkaError(Exception):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same call may succeed later."""
+        """Whether the same call may succeed later, as Java's `RetriableException` says."""
+        return self.has_remedy
+
+    @property
+    def has_remedy(self) -> bool:
+        """Whether a client tries again by itself. It does not after a timeout, which ended that."""
         return self.remedy is not Remedy.NONE
 
     def __str__(self) -> str:
@@ -342,6 +347,11 @@ class BootstrapError(RemoteError):
 
 class KafkaTimeoutError(RemoteError):
     """A timeout. The text has the reason of the wait, and its length."""
+
+    @property
+    def retriable(self) -> bool:
+        """True: the same call may succeed later."""
+        return True
 
 
 class CorruptRecordError(RemoteError):

@@ -56,7 +56,7 @@ def ask_coordinators(
             else:
                 failures += _take(what, answers(answer, broker), found, by_broker[broker])
         if failures:
-            raise min(failures, key=lambda failure: failure.retriable)
+            raise min(failures, key=lambda failure: failure.has_remedy)
         return {each.key: _found(what, each, found) for each in keys_asked}
 
     return client.retrying(what, attempt, timeout_ms=timeout_ms) if keys_asked else found

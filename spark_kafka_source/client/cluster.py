@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from uuid import UUID
 
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address
@@ -59,6 +60,8 @@ class Leadership:
     leader_epoch: int
     error: ErrorCode
     replica_ids: tuple[int, ...] = ()
+    in_sync_replica_ids: tuple[int, ...] = ()
+    offline_replica_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,20 @@ class Topic:
     def topic_partitions(self) -> list[TopicPartition]:
         """Partitions of the topic, in order."""
         return [TopicPartition(self.name, partition) for partition in sorted(self.partitions)]
+
+    @property
+    def partition_infos(self) -> list[PartitionInfo]:
+        """Partitions of the topic with their brokers, in order."""
+        return [
+            PartitionInfo.of(
+                TopicPartition(self.name, partition),
+                found.leader_id if found.leader_id >= 0 and not found.error.code else None,
+                found.replica_ids,
+                found.in_sync_replica_ids,
+                found.offline_replica_ids,
+            )
+            for partition, found in sorted(self.partitions.items())
+        ]
 
 
 class Cluster:
@@ -213,6 +230,8 @@ def _topic(topic: MetadataResponseTopic) -> Topic:
                 partition.leader_epoch,
                 error_code(partition.error_code),
                 tuple(partition.replica_nodes),
+                tuple(partition.isr_nodes),
+                tuple(partition.offline_replicas),
             )
             for partition in topic.partitions
         },

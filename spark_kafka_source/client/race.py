@@ -71,5 +71,5 @@ class Race(Generic[R]):
 
     def _failure(self) -> RemoteError:
         failures = [self._failures[each] for each in self._candidates if each in self._failures]
-        lasting = [each for each in failures if not each.retriable]
+        lasting = [each for each in failures if not each.has_remedy]
         return lasting[0] if lasting else BootstrapError([str(each) for each in failures])

@@ -151,7 +151,8 @@ def _number(layout: str) -> Mapping[str, Callable[[Any], Any]]:
 
 
 _BOOLEANS = {b"\0": False, b"\1": True}
-_BYTES = {DESERIALIZE: bytes, SERIALIZE: bytes}
+# `bytes` of a number is so many zeros: the producer refuses what is no bytes.
+_BYTES = {DESERIALIZE: bytes, SERIALIZE: lambda data: data}
 _KAFKAS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
         "String": {DESERIALIZE: bytes.decode, SERIALIZE: str.encode},
@@ -169,7 +170,7 @@ _KAFKAS: Mapping[str, Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
         "Double": _number(">d"),
         "UUID": {
             DESERIALIZE: lambda data: UUID(bytes.decode(data)),
-            SERIALIZE: lambda value: str.encode(str(value)),
+            SERIALIZE: lambda value: str.encode(UUID.__str__(value)),
         },
     }
 )

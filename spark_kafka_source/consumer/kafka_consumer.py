@@ -10,6 +10,7 @@ from typing import Concatenate, Never, ParamSpec, TypeVar
 from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -453,12 +454,15 @@ class KafkaConsumer:
         return {each.name: each for each in self._describe(None, timeout_ms)}
 
     @_by_one_thread
-    def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[TopicPartition]:
-        """Return the partitions of a topic. Raises `BrokerError` if there is no such topic."""
+    def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[PartitionInfo]:
+        """Return the partitions of a topic. Raises `BrokerError` if there is no such topic.
+
+        Each is a `TopicPartition` that has its leader and its replicas, too.
+        """
         for found in self._describe([topic], timeout_ms):
             if found.error.code:
                 raise topic_failure(found.error, topic)
-            return found.topic_partitions
+            return found.partition_infos
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 
     def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:

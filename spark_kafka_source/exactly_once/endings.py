@@ -158,7 +158,7 @@ class Transactions:
             coordinator.end(each.producer, commit=commit, timeout_ms=deadline.remaining_ms())
             reached()
 
-        again = [each for each, error in errors.items() if error is not None and error.retriable]
+        again = [each for each, error in errors.items() if error is not None and error.has_remedy]
         ended = self._lookups.ask_each(end, again) if again else []
         errors |= {each: _error_of(lookup) for each, lookup in zip(again, ended, strict=True)}
         return [errors[each] for each in transactions]

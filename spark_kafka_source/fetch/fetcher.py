@@ -299,7 +299,7 @@ class Fetcher:
             if position.replica_id == source.broker.node_id:
                 self._answers.leave_replica(position)
                 is_replica = True
-        if not error.retriable and not is_replica:
+        if not error.has_remedy and not is_replica:
             raise error
         logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
         self._client.recover(error)

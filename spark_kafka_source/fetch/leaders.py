@@ -75,7 +75,7 @@ def ask_leaders(
                 on_answer()
         if failures:
             # A lasting error comes first: the other partitions are not worth waiting for.
-            raise min(failures, key=lambda failure: failure.retriable)
+            raise min(failures, key=lambda failure: failure.has_remedy)
         return {each: _found(what, each, found) for each in questions}
 
     if not questions:

@@ -98,5 +98,5 @@ def reaction(request: Request[Any], error: Exception) -> Reaction:
         found = REACTIONS[type(request)].get(error.error.name)
         if found is not None:
             return found
-    retriable = isinstance(error, KafkaError) and error.retriable
+    retriable = isinstance(error, KafkaError) and error.has_remedy
     return Reaction.RETRY if retriable else Reaction.RAISE

@@ -46,7 +46,7 @@ class Retry:
             try:
                 return attempt(deadline)
             except KafkaError as error:
-                if not error.retriable:
+                if not error.has_remedy:
                     raise
                 tries += 1
                 pause_seconds = self.pause_seconds(tries)

@@ -6,7 +6,6 @@ from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
     from spark_kafka_source.producer.buffer_memory import BufferFullError
-    from spark_kafka_source.producer.columns import UnknownColumnError, check_names
     from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, ProducerConfig
     from spark_kafka_source.producer.delivery import (
         BatchMetadata,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         TransactionAbortableError,
         UnsendableRecordError,
     )
+    from spark_kafka_source.producer.given_columns import UnknownColumnError, check_names
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.producer.partitioners import (
         CONSISTENT_RANDOM,
@@ -106,10 +106,10 @@ if not TYPE_CHECKING:
             "TransactionCoordinator": "transaction_coordinator",
             "TransactionOpenError": "transaction",
             "TransactionStateError": "transaction",
-            "UnknownColumnError": "columns",
+            "UnknownColumnError": "given_columns",
             "UnknownPartitionError": "topics",
             "UnsendableRecordError": "errors",
-            "check_names": "columns",
+            "check_names": "given_columns",
             "end_each": "transaction_coordinator",
             "group_by_partition": "partitioners",
         },

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.net import Deadline, Wakeup
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, Run
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.records import Compression, EncodedBatch
+from spark_kafka_source.records import Compression, EncodedBatch, Row
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -58,6 +59,10 @@ _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
 
 
+def _do_nothing(_: object) -> None:
+    """Do nothing."""
+
+
 class Accumulator:
     """Take records from any thread, and give batches to the producer's thread."""
 
@@ -67,8 +72,11 @@ class Accumulator:
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
         self.emptied_by: threading.Thread | None = None
         """The producer's thread. It must not wait for room or records: only it makes room."""
+        self.batch_ended: Callable[[TopicPartition], object] = _do_nothing
+        """Called when an open batch has waited for `linger.ms`: the next record without a key may
+        go to another partition."""
         self.compression: Compression = config.compression
-        self._batch_bytes = min(config.batch_size, config.buffer_memory)
+        self.sizes = BatchSizes(config)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
         # One thread may take it twice: the garbage collector closes a forgotten producer.
@@ -91,7 +99,7 @@ class Accumulator:
     def append_columns(
         self, topic_partition: TopicPartition, columns: pa.RecordBatch, size: int
     ) -> Run:
-        """Add rows that take at most `size` bytes, which is at most `batch_bytes`.
+        """Add rows that take at most `size` bytes, which is at most `sizes.of_records`.
 
         A single row may take more. Waits for room, and raises as `append` does.
         """
@@ -138,7 +146,7 @@ class Accumulator:
             with self._lock:
                 batch = self._open_for(topic_partition, size, closed)
                 number = append(batch)
-                if batch.size >= self._batch_bytes:
+                if batch.size >= self.sizes.of_records(topic_partition.topic):
                     self._close(self._queues[topic_partition], batch, closed)
             if closed:
                 self._encode(closed)
@@ -165,16 +173,12 @@ class Accumulator:
         is_emptying = threading.current_thread() is self.emptied_by
         self.memory.take(size, Deadline.after_ms(0 if is_emptying else self._max_block_ms))
 
-    @property
-    def batch_bytes(self) -> int:
-        """The size at which a batch is full, before compression."""
-        return self._batch_bytes
-
     def room_in(self, topic_partition: TopicPartition) -> int:
         """Return how many more bytes the open batch of a partition takes."""
         queue = self._queues.get(topic_partition)
         batch = None if queue is None else queue.open
-        return self._batch_bytes if batch is None else max(self._batch_bytes - batch.size, 0)
+        most = self.sizes.of_records(topic_partition.topic)
+        return most if batch is None else max(most - batch.size, 0)
 
     def queued(self, topic_partition: TopicPartition) -> int:
         """Return how many batches of a partition wait."""
@@ -231,7 +235,8 @@ class Accumulator:
             self.memory.give_back(size)
             raise
         queue = self._queue_of(topic_partition)
-        if queue.open is not None and queue.open.size + size > self._batch_bytes:
+        most = self.sizes.of_records(topic_partition.topic)
+        if queue.open is not None and queue.open.size + size > most:
             self._close(queue, queue.open, closed)
         if queue.open is None:
             queue.open = OpenBatch(topic_partition)
@@ -292,25 +297,40 @@ class Accumulator:
     def head(self, queue: PartitionQueue) -> ProducerBatch | None:
         """Return the encoded batch to send next, or None.
 
-        An open batch that has waited for `linger.ms` is closed and encoded here. So is any open
-        batch while a caller waits for room or in `flush`.
+        An open batch that has waited for `linger.ms` is closed and encoded here, unless others are
+        before it. So is any open batch while a caller waits for room or in `flush`. A batch that
+        is larger than leaders take is split here.
         """
         closed: list[_Closed] = []
         with self._lock:
             batch = queue.open
-            if queue.waiting:
-                head = queue.waiting[0]
-                if head.left is not None:
-                    closed.append((head.left, head))
-                    head.left = None
-            elif batch is not None and time.monotonic() >= self.ready_at_seconds(batch):
+            is_over = batch is not None and time.monotonic() >= self.ready_at_seconds(batch)
+            if is_over:
+                self.batch_ended(queue.topic_partition)
+            if not queue.waiting and batch is not None and is_over:
                 self._close(queue, batch, closed)
-                head = queue.waiting[0]
-            else:
+            if not queue.waiting:
                 return None
+            head = queue.waiting[0]
+            if head.left is not None:
+                closed.append((head.left, head))
+                head.left = None
         if closed:
             self._encode(closed)
-        return head if head.encoded is not None or head.error is not None else None
+        if head.encoded is None:
+            return None if head.error is None else head
+        most = self.sizes.of_encoded(queue.topic_partition.topic)
+        if most is None or head.encoded.size <= most or head.is_sent or head.record_count == 1:
+            return head
+        return self._split(queue, head, most)
+
+    def _split(self, queue: PartitionQueue, head: ProducerBatch, most_bytes: int) -> ProducerBatch:
+        """Replace the next batch, which the leader would refuse, by parts. Return the first."""
+        parts = head.split(most_bytes, self.compression)
+        with self._lock:
+            queue.waiting.popleft()
+            queue.waiting.extendleft(reversed(parts))
+        return parts[0]
 
     def ready_at_seconds(self, batch: OpenBatch) -> float:
         """Return the monotonic time in seconds at which an open batch is sent, full or not."""

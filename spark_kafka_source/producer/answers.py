@@ -127,15 +127,18 @@ class Answers:
         what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
         if what is Reaction.DELIVERED:
             queue.is_known = queue.is_known or batch.producer == queue.producer
+            if batch.encoded is not None:
+                self._accumulator.sizes.taken(batch.topic_partition.topic, batch.encoded)
             offset = found.base_offset if not code.code else -1
             self._over(queue, batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
         if what is Reaction.RETRY and batch.tries >= self._config.retries:
             what = Reaction.FAIL
-        if what is Reaction.SPLIT and batch.record_count > 1:
+        if what is Reaction.SPLIT and batch.encoded is not None and batch.record_count > 1:
             self._metrics.split()
-            self._replace(queue, batch, batch.halves(self._config.compression))
+            most = self._accumulator.sizes.refused(batch.topic_partition.topic, batch.encoded)
+            self._replace(queue, batch, batch.split(most, self._config.compression))
         elif what is Reaction.LEAVE_OUT and found.record_errors:
             self._leave_out(queue, batch, code, found)
         elif what is Reaction.RENUMBER:
@@ -202,7 +205,7 @@ class Answers:
         queue = self._accumulator.queue(batch.topic_partition)
         if batch.is_over:
             self._accumulator.release(batch)
-        elif not error.retriable or batch.tries >= self._config.retries:
+        elif not error.has_remedy or batch.tries >= self._config.retries:
             self.fail(queue, batch, error)
         else:
             self._after_a_pause(queue, batch, error)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pyarrow as pa
 
@@ -14,18 +14,20 @@ from spark_kafka_source.records import (
     MAX_BATCH_BYTES,
     Compression,
     EncodedBatch,
+    Row,
     cut_batch,
     encode_columns,
+    encode_rows,
     join_columns,
     split_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-Headers = Sequence[tuple[str, bytes | None]]
-Row = tuple[bytes | None, bytes | None, Headers, int]
-"""A single record: its key, value, headers and timestamp in milliseconds."""
-
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+_FEW_ROWS = 400
+"""So many single records are encoded one by one, which is quicker than as columns."""
 
 
 def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -62,6 +64,8 @@ class ProducerBatch:
     base_sequence: int = -1
     order: int = 0
     """The order in which a partition's batches are first sent; 0 before that."""
+    is_sent: bool = False
+    """Whether it was sent. The leader may have it, so that its records stay together."""
     tries: int = 0
     retry_at_seconds: float = 0.0
     error: KafkaError | None = field(default=None, repr=False)
@@ -93,11 +97,11 @@ class ProducerBatch:
             self.is_over = True
             self.delivery.is_over(outcome)
 
-    def halves(self, compression: Compression) -> list["ProducerBatch"]:
-        """Return the records as two batches, for a broker that finds the batch too large."""
-        encoded = self._encoded()
-        first, second = split_batch(encoded, compression)
-        return self._parts([(0, first), (first.record_count, second)])
+    def split(self, most_bytes: int, compression: Compression) -> list["ProducerBatch"]:
+        """Return the records as two or more batches of about so many bytes."""
+        found = split_batch(self._encoded(), most_bytes, compression)
+        starts = accumulate((each.record_count for each in found[:-1]), initial=0)
+        return self._parts(list(zip(starts, found, strict=True)))
 
     def without(self, numbers: Sequence[int], compression: Compression) -> list["ProducerBatch"]:
         """Return the records except these numbers, as one batch for each run."""
@@ -131,6 +135,7 @@ class ProducerBatch:
                 first=self.first + start,
                 reserved_bytes=share,
                 base_sequence=sequence,
+                is_sent=False,
             )
             parts.append(part)
         if parts:
@@ -192,6 +197,9 @@ class OpenBatch:
 
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
         """Return the records as one batch. `timestamp_ms` fills missing timestamps."""
+        _, only = self._pieces[0]
+        if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= _FEW_ROWS:
+            return encode_rows(only, compression)
         pieces = [
             columns_of(each) if isinstance(each, list) else each
             for _, each in self._pieces

@@ -1,7 +1,7 @@
 """Columns on their way into batches: the topic, the partition and the order of each row."""
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.errors import LocalError
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.producer.partitioners import (
@@ -35,18 +34,6 @@ PIECE_BYTES = 8 << 20
 """The size of the pieces in which rows are sorted by partition; sorting copies a piece."""
 
 _RECORD_COLUMNS = ("key", "value", "headers", "timestamp")
-_COLUMNS = (*_RECORD_COLUMNS, "partition", "topic")
-
-
-class UnknownColumnError(LocalError):
-    """A column, `column`, that would be left out although its data is probably meant."""
-
-    def __init__(self, column: str, advice: str) -> None:
-        super().__init__(column, advice)
-        self.column, self.advice = column, advice
-
-    def _text(self) -> str:
-        return f"Column {self.column!r} is no part of a record. {self.advice}"
 
 
 class Piece:
@@ -87,45 +74,14 @@ class Piece:
         return rows
 
 
-def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
-    """Return the columns. Raises `TypeError` for an object that is not of Arrow.
-
-    Raises `UnknownColumnError` as `check_names` does, and also for any other column where there is
-    no column `value`: each record would be a tombstone, which deletes its key.
-    """
-    if not isinstance(columns, pa.Table | pa.RecordBatch):
-        raise TypeError(f"give a pyarrow Table or RecordBatch, not a {type(columns).__name__}")
-    schema: pa.Schema = columns.schema
-    check_names(schema.names)
-    others = [
-        each.name
-        for each in schema
-        if each.name not in _COLUMNS and not pa.types.is_null(each.type)
-    ]
-    if others and "value" not in schema.names:
-        raise UnknownColumnError(others[0], "Without a column 'value' no record has a value")
-    return columns
-
-
-def check_names(names: Collection[str]) -> None:
-    """Raise `UnknownColumnError` for a name that is a record's column but for its case.
-
-    A column of both spellings does no harm.
-    """
-    for name in names:
-        if name.lower() in _COLUMNS and name.lower() not in names:
-            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
-
-
 def pieces_of(
     columns: pa.Table | pa.RecordBatch, max_request_bytes: int, buffer_bytes: int
 ) -> list[Piece]:
     """Check all rows, and return them in pieces, in their order.
 
     Raises `ColumnTypeError`, `RowTooLargeError` and `UnencodableRowError`, which name rows by
-    their place in the given table, and `TypeError` for an object that is not of Arrow.
+    their place in the given table.
     """
-    columns = checked_columns(columns)
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
     found = []
     first_row = 0
@@ -228,7 +184,7 @@ def append(
     grouped = group_by_partition(partitions)
     sizes = piece.sizes if len(grouped.partitions) == 1 else piece.sizes[grouped.rows]
     rows = _Rows(topic, columns, grouped.rows, np.cumsum(sizes), piece.rows_in(grouped))
-    enough = accumulator.batch_bytes // 2
+    enough = accumulator.sizes.of_records(topic) // 2
     runs = list(_runs(grouped))
     yield from _append_batches(
         accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) >= enough]
@@ -270,7 +226,8 @@ def _append_batches(
     accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
 ) -> Iterator[Run]:
     """Encode runs that fill batches alone. Their rows are not copied before."""
-    parts = [part for run in runs for part in _even_parts(rows, run, accumulator.batch_bytes)]
+    most = accumulator.sizes.of_records(rows.topic)
+    parts = [part for run in runs for part in _even_parts(rows, run, most)]
     if not parts:
         return
     order = np.concatenate([rows.order[each.start : each.stop] for each in runs])
@@ -324,7 +281,7 @@ def _runs(grouped: PartitionRows) -> Iterator[_PartitionRun]:
 def _fitting(accumulator: Accumulator, where: TopicPartition, ends: Integers, start: int) -> int:
     """Return the end of the rows that fit into the open batch, or into a new one."""
     before = int(ends[start - 1]) if start else 0
-    for room in (accumulator.room_in(where), accumulator.batch_bytes):
+    for room in (accumulator.room_in(where), accumulator.sizes.of_records(where.topic)):
         stop = int(np.searchsorted(ends, before + room, side="right"))
         if stop > start:
             return stop

@@ -47,22 +47,28 @@ class Acks(IntEnum):
 
 
 class Partitioner(StrEnum):
-    """The name of the hash that maps a key to a partition: Java's, or one of librdkafka's."""
+    """The name of the hash that maps a key to a partition, Java's or one of librdkafka's.
+
+    Or `round_robin`: the partitions in turn, whatever the key is.
+    """
 
     MURMUR2 = "murmur2"
     MURMUR2_RANDOM = "murmur2_random"
     CONSISTENT_RANDOM = "consistent_random"
+    ROUND_ROBIN = "round_robin"
 
 
-KEYS_IGNORED_BY_CLASS: Mapping[str, bool] = MappingProxyType(
+SETTINGS_BY_CLASS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "org.apache.kafka.clients.producer.RoundRobinPartitioner": True,
-        "org.apache.kafka.clients.producer.UniformStickyPartitioner": True,
-        "org.apache.kafka.clients.producer.internals.DefaultPartitioner": False,
+        "org.apache.kafka.clients.producer.RoundRobinPartitioner": {
+            _PARTITIONER: Partitioner.ROUND_ROBIN
+        },
+        "org.apache.kafka.clients.producer.UniformStickyPartitioner": {_IGNORE_KEYS: "true"},
+        "org.apache.kafka.clients.producer.internals.DefaultPartitioner": {_IGNORE_KEYS: "false"},
     }
 )
-"""Kafka's own classes that `partitioner.class` may name, each with the `partitioner.ignore.keys`
-that stands for it. The classes with True spread records evenly; ours spreads bytes evenly."""
+"""Kafka's own classes that `partitioner.class` may name, each with the settings that it stands
+for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,8 @@ class ProducerConfig:
     compression_zstd_level: int = setting(3, minimum=-131_072)
     partitioner: Partitioner = setting(
         Partitioner.MURMUR2,
-        meaning="the hash that maps a key to a partition: Java's, or one of librdkafka's",
+        meaning="the hash that maps a key to a partition: Java's, or one of librdkafka's; or"
+        " `round_robin`: the partitions in turn, without regard to keys",
     )
     partitioner_ignore_keys: bool = setting(
         False, meaning="whether keys are ignored, and records go where there is room"
@@ -171,11 +178,13 @@ class ProducerConfig:
 
     @property
     def has_sticky_partition(self) -> bool:
-        """Whether records without a partition stay on one partition for a batch, as in Java.
+        """Whether records without a partition stay on one partition for a while, as in Java.
 
         That is KIP-794. Otherwise each record goes to any partition, as with librdkafka's
-        `_random`.
+        `_random`, or to the next one.
         """
+        if self.partitioner is Partitioner.ROUND_ROBIN:
+            return False
         return self.partitioner_ignore_keys or self.partitioner is Partitioner.MURMUR2
 
     def _level(self, codec: Codec) -> int | None:
@@ -224,7 +233,7 @@ def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
     if values.get(_BATCH_SIZE, "").strip() == "0":  # As in Java: one record per batch.
         values[_BATCH_SIZE] = "1"
     if _PARTITIONER_CLASS in values:
-        values[_IGNORE_KEYS] = _keys_ignored(values)
+        values |= _settings_of_class(values)
     if _TRANSACTIONAL_ID in values and not values[_TRANSACTIONAL_ID]:
         raise ConfigurationError(_TRANSACTIONAL_ID, "is empty", "Give a name, or leave it out")
     found = Settings(values)
@@ -236,15 +245,15 @@ def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
     return found
 
 
-def _keys_ignored(values: Mapping[str, str]) -> str:
+def _settings_of_class(values: Mapping[str, str]) -> Mapping[str, str]:
     name = values[_PARTITIONER_CLASS].strip()
-    if name not in KEYS_IGNORED_BY_CLASS:
+    if name not in SETTINGS_BY_CLASS:
         expected = f"Java classes cannot be run here: set '{_PARTITIONER}', or give a function"
         raise ConfigurationError(_PARTITIONER_CLASS, "found {}", expected, name)
     if _PARTITIONER in values:
         found = f"is given, and '{_PARTITIONER}', too"
         raise ConfigurationError(_PARTITIONER_CLASS, found, "Give one of them")
-    return str(KEYS_IGNORED_BY_CLASS[name]).lower()
+    return SETTINGS_BY_CLASS[name]
 
 
 def _against_idempotence(settings: Settings) -> str:

@@ -5,9 +5,9 @@ https://kafka.apache.org/documentation/#producerapi
 
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Never
+from typing import Any, Never, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,9 @@ import pyarrow as pa
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.client.arguments import refuse_positional
-from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError
+from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.serde_arguments import SERIALIZE, serde
+from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
@@ -26,13 +28,23 @@ from spark_kafka_source.producer.columns import (
     append,
     by_topic,
     check_partitions,
-    checked_columns,
     given_partitions,
     pieces_of,
 )
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import ColumnsFuture, OnDelivery, Run, SendFuture
 from spark_kafka_source.producer.errors import UnsendableRecordError
+from spark_kafka_source.producer.given_columns import (
+    HasArrowArray,
+    HasArrowStream,
+    checked_columns,
+)
+from spark_kafka_source.producer.given_partitioner import (
+    GivenPartitioner,
+    Partitioner,
+    Sent,
+    given_partitioner,
+)
 from spark_kafka_source.producer.identity import Anonymous, Idempotent
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.partitioners import NO_PARTITION, key_partitioner
@@ -46,7 +58,12 @@ from spark_kafka_source.producer.record import (
 )
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import Serializer, serialize
+from spark_kafka_source.producer.serializers import (
+    Given,
+    Serializer,
+    named_serializer,
+    serialize,
+)
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
 from spark_kafka_source.records import HEADER_BYTES, Integers
@@ -56,10 +73,14 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-Partitioner = Callable[[str, bytes | None, int], int | None]
-"""A function of the topic, the key and the number of partitions.
 
-It returns a partition, or None for any partition."""
+class HasClose(Protocol):
+    """A part of the producer that is closed with it."""
+
+    @property
+    def close(self) -> Callable[[], object]:
+        """The function that closes it."""
+
 
 # The time that waiting records get after an error, or at the end of the interpreter.
 _LAST_WORDS_MS = 5_000
@@ -79,10 +100,14 @@ class KafkaProducer:
     `ConfigurationError` for settings that cannot be used.
 
     `key_serializer` and `value_serializer` turn the key and the value of `send` into bytes. Each
-    is a function of the object, or a function of the topic, the headers and the object. The
-    headers are a list, and the function may add to it. `partitioner` is a function of the topic,
-    the key's bytes and the number of partitions. It returns a partition, or None for any
-    partition. `partitioner` may also be a name, as the setting has it.
+    is a function of the object, of the topic and the object, or of the topic, the headers and the
+    object; an object with such a method `serialize`; or a name of Kafka's own, as
+    `StringSerializer`. The headers are a list, and the function may add to it.
+
+    `partitioner` is a function of the topic, the key's bytes and the number of partitions; an
+    object with a method `partition` of the topic, the key, its bytes, the value, its bytes and the
+    topic's partitions; or a name, as the setting has it. It returns a partition, or None for any
+    partition. Objects may have Kafka's methods `configure` and `close`, too.
 
     With `value_format` and `key_format`, and Spark's other options for typed values, `send` takes
     dicts, and `send_columns` takes columns of structs.
@@ -100,23 +125,32 @@ class KafkaProducer:
         refuse_positional("KafkaProducer", positional)
         if isinstance(partitioner, str):
             configuration["partitioner"], partitioner = partitioner, None
-        _check_partitioner(partitioner)
+        serializers = {
+            "key": named_serializer(configuration, "key", key_serializer),
+            "value": named_serializer(configuration, "value", value_serializer),
+        }
         config = config_from_arguments(configuration, token_provider)
-        self._set_up(config, key_serializer, value_serializer, partitioner)
+        with spelt(config.spelling):
+            given = {
+                part: Given(name, serde(name, each, SERIALIZE, configuration))
+                for part, (name, each) in serializers.items()
+            }
+            chooser = given_partitioner(partitioner, configuration)
+        self._set_up(config, given, chooser)
 
     @classmethod
     def of(cls, config: ProducerConfig) -> "KafkaProducer":
         """Return a producer for a configuration that is already parsed."""
         producer = cls.__new__(cls)
-        producer._set_up(config, None, None, None)
+        nothing = {part: Given(f"{part}_serializer", None) for part in ("key", "value")}
+        producer._set_up(config, nothing, None)
         return producer
 
     def _set_up(
         self,
         config: ProducerConfig,
-        key_serializer: Serializer | None,
-        value_serializer: Serializer | None,
-        partitioner: Partitioner | None,
+        serializers: Mapping[str, Given],
+        partitioner: GivenPartitioner | None,
     ) -> None:
         self._process = OwnProcess("producer")
         keep_freed_memory()
@@ -124,8 +158,8 @@ class KafkaProducer:
         self._encoding = _encoding_of(config)
         texts = config.typed.texts
         with spelt(config.spelling):
-            self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
-            self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
+            self._serialize_key = serialize("key", serializers["key"], self._encoding, texts)
+            self._serialize_value = serialize("value", serializers["value"], self._encoding, texts)
         self._partitioner = partitioner
         self._key_partitioner = key_partitioner(config)
         client = KafkaClient(config.client)
@@ -133,6 +167,7 @@ class KafkaProducer:
         clients = [self._callers_client]
         self._accumulator = Accumulator(config)
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
+        self._accumulator.batch_ended = self._topics.batch_ended
         self._metrics = ProducerMetrics(self._accumulator.memory)
         self._transaction: Transaction | None = None
         identity: Transaction | Idempotent | Anonymous
@@ -145,9 +180,11 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # `weakref.finalize` also closes a producer that nobody closed.
-        closed: list[KafkaClient | typed.TypedEncoding] = [*clients]
+        closed: list[HasClose] = [*clients, *serializers.values()]
         if self._encoding is not None:
             closed.append(self._encoding)
+        if partitioner is not None:
+            closed.append(partitioner)
         self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._process, self._accumulator, self._closed)
 
@@ -194,7 +231,8 @@ class KafkaProducer:
             size = record_size(key_bytes, value_bytes, row_headers)
             self._check_size(topic, size)
             now_ms = checked_time(topic, timestamp_ms)
-            where = self._partition_for(topic, key_bytes, partition, size)
+            sent = Sent(key, key_bytes, value, value_bytes)
+            where = self._partition_for(topic, sent, partition, size)
             row = key_bytes, value_bytes, row_headers, now_ms
             delivery, number = self._accumulator.append(where, row, size)
         sizes = _length(key_bytes), _length(value_bytes)
@@ -203,8 +241,14 @@ class KafkaProducer:
             future.tell(on_delivery)
         return future
 
-    def send_columns(self, topic: str | None, columns: pa.Table | pa.RecordBatch) -> ColumnsFuture:
+    def send_columns(
+        self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
+    ) -> ColumnsFuture:
         """Send all rows of Arrow columns, without one Python object per record.
+
+        `columns` may be a pyarrow table or record batch, or what has Arrow's stream or array
+        interface: a DataFrame of Polars or pandas, or a relation of DuckDB. A stream is read to its
+        end.
 
         The columns are `key` and `value` (string or binary), `headers` (a list of structs of `key`
         and `value`), `timestamp` (a timestamp, or int64 of milliseconds) and `partition` (a whole
@@ -218,9 +262,10 @@ class KafkaProducer:
         """
         with spelt(self._config.spelling):
             self._check_open()
+            table = checked_columns(columns)
             if self._encoding is not None:
-                columns = self._encoding.table(topic, checked_columns(columns))
-            pieces = pieces_of(columns, self._config.max_request_size, self._config.buffer_memory)
+                table = self._encoding.table(topic, table)
+            pieces = pieces_of(table, self._config.max_request_size, self._config.buffer_memory)
             planned = [
                 (name, part, self._partitions_for(name, part))
                 for piece in pieces
@@ -260,12 +305,14 @@ class KafkaProducer:
             deadline = Deadline.after_ms(int(timeout_seconds * 1000))
         self._closed(deadline)
 
-    def partitions_for(self, topic: str) -> list[TopicPartition]:
-        """Return the partitions of a topic, in order. Waits and raises as `send` does."""
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Return the partitions of a topic, in order. Waits and raises as `send` does.
+
+        Each is a `TopicPartition` that has its leader and its replicas, too.
+        """
         with spelt(self._config.spelling):
             self._accumulator.raise_if_refused()
-            found = self._topics.of(topic)
-        return [TopicPartition(topic, each) for each in range(found.count)]
+            return list(self._topics.of(topic).info.partitions)
 
     def metrics(self) -> dict[str, float]:
         """Return counts and rates under Kafka's names; times are in milliseconds."""
@@ -357,7 +404,7 @@ class KafkaProducer:
             raise UnsendableRecordError(topic, "size", reason)
 
     def _partition_for(
-        self, topic: str, key: bytes | None, partition: int | None, size: int
+        self, topic: str, sent: Sent, partition: int | None, size: int
     ) -> TopicPartition:
         if partition is not None:
             partition = checked_partition(topic, partition)
@@ -366,17 +413,17 @@ class KafkaProducer:
         found = self._topics.of(topic)
         chosen = NO_PARTITION
         if self._partitioner is not None:
-            chosen = self._by_function(found, key)
+            chosen = self._as_given(found, sent)
         elif self._key_partitioner is not None:
-            chosen = self._key_partitioner.partition(key, found.count)
+            chosen = self._key_partitioner.partition(sent.key_bytes, found.count)
         if chosen == NO_PARTITION:
             chosen = found.next_one(size)
         return TopicPartition(topic, chosen)
 
-    def _by_function(self, partitions: Partitions, key: bytes | None) -> int:
+    def _as_given(self, partitions: Partitions, sent: Sent) -> int:
         if self._partitioner is None:
             return NO_PARTITION
-        chosen = self._partitioner(partitions.name, key, partitions.count)
+        chosen = self._partitioner.choose(sent, partitions.info)
         if chosen is None:
             return NO_PARTITION
         chosen = checked_partition(partitions.name, chosen)
@@ -394,7 +441,8 @@ class KafkaProducer:
             keys = piece.columns["key"] if has_key else pa.nulls(len(found))
             keys = keys if len(left) == len(found) else keys.take(pa.array(left))
             if self._partitioner is not None:
-                found[left] = [self._by_function(partitions, each) for each in _bytes_of(keys)]
+                sent = _as_sent(piece, left)
+                found[left] = [self._as_given(partitions, each) for each in sent]
             elif self._key_partitioner is not None and has_key:
                 found[left] = self._key_partitioner.partitions(keys, partitions.count)
             left = np.flatnonzero(found == NO_PARTITION)
@@ -409,12 +457,6 @@ def _encoding_of(config: ProducerConfig) -> "typed.TypedEncoding | None":
     return typed.TypedEncoding(config.typed)
 
 
-def _check_partitioner(given: object) -> None:
-    if given is not None and not callable(given):
-        found = f"found a {type(given).__name__}, which cannot be called"
-        raise ConfigurationError("partitioner", found, "Give a function, or a name")
-
-
 def _send_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     member: Member | None,
@@ -423,8 +465,17 @@ def _send_offsets(
     transaction.send_offsets(offsets, member)
 
 
-def _bytes_of(keys: pa.Array) -> Iterable[bytes | None]:
-    return (None if each is None else each for each in keys.cast(pa.binary()).to_pylist())
+def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
+    """Yield the bytes of rows, for a partitioner. There are no other objects."""
+    taken = pa.array(rows)
+    columns = [
+        piece.columns[name].take(taken).cast(pa.binary()).to_pylist()
+        if name in piece.columns.schema.names
+        else [None] * len(rows)
+        for name in ("key", "value")
+    ]
+    for key, value in zip(*columns, strict=True):
+        yield Sent(key, key, value, value)
 
 
 def _length(data: bytes | None) -> int:
@@ -434,13 +485,16 @@ def _length(data: bytes | None) -> int:
 def _close(
     sender: Sender,
     accumulator: Accumulator,
-    clients: "Iterable[KafkaClient | typed.TypedEncoding]",
+    others: Iterable[HasClose],
     deadline: Deadline | None,
 ) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))
     sender.close(deadline)
-    for each in clients:
-        each.close()
+    for each in others:
+        try:
+            each.close()
+        except Exception:  # A user's serializer, after all records are sent.
+            logger.exception("A part of the producer could not be closed")
 
 
 def _end(process: OwnProcess, accumulator: Accumulator, close: Callable[[Deadline], None]) -> None:

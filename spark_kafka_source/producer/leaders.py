@@ -13,8 +13,9 @@ from spark_kafka_source.client import (
     Topic,
 )
 from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.topics import UNKNOWN_TOPIC, how_to_create
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -87,6 +88,8 @@ class Leaders:
         for topic in topics:
             if topic.error.code:
                 lack = lacking(topic.error, topic=topic.name, access=Access.WRITE)
+                if topic.error == UNKNOWN_TOPIC:
+                    lack = how_to_create(topic.name)
                 self._errors[topic.name] = BrokerError(
                     topic.error, f"Metadata of {topic.name}", lack
                 )
@@ -101,5 +104,5 @@ def _topics_of(topic_partitions: Iterable[TopicPartition]) -> list[str]:
 
 
 def is_lasting(error: KafkaError) -> bool:
-    """Whether a new request cannot help. A timeout is not lasting: brokers may come back."""
-    return not error.retriable and not isinstance(error, KafkaTimeoutError)
+    """Whether a new request cannot help."""
+    return not error.retriable

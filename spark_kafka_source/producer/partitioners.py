@@ -68,7 +68,7 @@ each to any partition."""
 
 def key_partitioner(config: ProducerConfig) -> KeyPartitioner | None:
     """Return the configured partitioner, or None if keys are ignored."""
-    return None if config.partitioner_ignore_keys else PARTITIONERS[config.partitioner]
+    return None if config.partitioner_ignore_keys else PARTITIONERS.get(config.partitioner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from spark_kafka_source.net import Address, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
+from spark_kafka_source.producer.batch_sizes import partition_bytes
 from spark_kafka_source.producer.config import Acks, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
@@ -288,9 +289,10 @@ class Sender:
     def _drain(self, led: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducerBatch]]:
         """Take one batch of each partition, as many as fit into a request."""
         drained: list[tuple[PartitionQueue, ProducerBatch]] = []
-        size = 0
+        size = self._accumulator.sizes.overhead
         for queue in led:
             encoded = queue.waiting[0].encoded
+            size += partition_bytes(queue.topic_partition.topic)
             size += encoded.size if encoded is not None else 0
             if drained and size > self._config.max_request_size:
                 break
@@ -300,6 +302,7 @@ class Sender:
     def _numbered(self, queue: PartitionQueue, batch: ProducerBatch) -> ProducerBatch:
         """Give a batch its order and its sequence, unless it has them already."""
         queue.in_flight.append(batch)
+        batch.is_sent = True
         if not batch.order:
             self._orders += 1
             batch.order = self._orders

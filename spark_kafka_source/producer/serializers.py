@@ -1,9 +1,10 @@
-"""Keys and values turned into bytes: by the user's functions, or by a schema."""
+"""Keys and values turned into bytes: by the user's serializers, or by a schema."""
 
-import inspect
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from spark_kafka_source.client.serde_arguments import Serde
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
@@ -12,34 +13,73 @@ if TYPE_CHECKING:
     from spark_kafka_source.typed import TypedEncoding
 
 MutableHeaders: TypeAlias = list[tuple[str, bytes | None]]
-Serializer: TypeAlias = Callable[..., bytes | None]
-"""A function of the object, as `str.encode`, or of the topic, the headers and the object.
 
-It may add to the headers. It is called for None only if it takes all three arguments.
+
+class HasSerialize(Protocol):
+    """An object with Kafka's method."""
+
+    @property
+    def serialize(self) -> Callable[..., bytes | None]:
+        """The function of the topic and the object, or of the topic, the headers and the object."""
+
+
+Serializer: TypeAlias = Callable[..., bytes | None] | HasSerialize | str
+"""A function, an object, or the name of a class of Kafka's; see `client.serde_arguments`.
+
+A function of the topic, the headers and the object may add to the headers. A function of the object
+alone is not called for None.
 """
 Serialize: TypeAlias = Callable[[str, MutableHeaders, Any], bytes | None]
 
-_ALL_THREE = 3
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The user's serializer of keys or values, None for none, and the argument's name."""
+
+    argument: str
+    serde: Serde | None
+
+    def close(self) -> None:
+        """Close the serializer."""
+        if self.serde is not None:
+            self.serde.close()
+
+
+def named_serializer(
+    configuration: dict[str, object], part: str, given: object
+) -> tuple[str, object]:
+    """Return the argument's name and its value. The name may have a dot, as other settings'.
+
+    Removes the name with a dot from the configuration. Raises `ConfigurationError` if both are
+    given.
+    """
+    argument, dotted = f"{part}_serializer", f"{part}.serializer"
+    if dotted not in configuration:
+        return argument, given
+    if given is not None:
+        raise ConfigurationError(dotted, "is given twice", "Give it once")
+    return dotted, configuration.pop(dotted)
+
+
 _BYTES = (bytes, bytearray, memoryview)
 
 
 def serialize(
-    part: str, given: object, encoding: "TypedEncoding | None", texts: Collection[str]
+    part: str, given: Given, encoding: "TypedEncoding | None", texts: Collection[str]
 ) -> Serialize:
     """Return the function that turns the `key` or the `value` into bytes.
 
-    `given` is the user's serializer, or None; `texts` are the parts that are texts. Raises
-    `ConfigurationError` for a serializer that cannot be called, and for one beside
-    `value.format`. The returned function raises `UnsendableRecordError`; if the part is typed, it
-    also raises the errors of `TypedEncoding`.
+    `given` is the user's serializer; `texts` are the parts that are texts. Raises
+    `ConfigurationError` for a serializer beside `value.format`. The returned function raises
+    `UnsendableRecordError`; if the part is typed, it also raises the errors of `TypedEncoding`.
     """
-    name = f"{part}_serializer"
     is_encoded = encoding is not None and part in encoding.parts
-    if given is not None and (is_encoded or part in texts):
-        raise ConfigurationError(name, f"is given as well as '{part}.format'", "Give one of them")
+    if given.serde is not None and (is_encoded or part in texts):
+        found = f"is given as well as '{part}.format'"
+        raise ConfigurationError(given.argument, found, "Give one of them")
     if encoding is not None and is_encoded:
         return _encoded(part, encoding)
-    return _text(part) if part in texts else serialize_by(name, given)
+    return _text(part) if part in texts else serialize_by(given)
 
 
 def _text(part: str) -> Serialize:
@@ -65,45 +105,27 @@ def _encoded(part: str, encoding: "TypedEncoding") -> Serialize:
     return encode
 
 
-def serialize_by(name: str, given: object) -> Serialize:
+def serialize_by(given: Given) -> Serialize:
     """Return the function that turns the key or the value into bytes.
 
-    `name` is the name of the argument. Raises `ConfigurationError` for a serializer that cannot
-    be called. The returned function raises `UnsendableRecordError`.
+    It raises `UnsendableRecordError`.
     """
-    field = name.removesuffix("_serializer")
-    if given is None:
+    name, serde = given.argument, given.serde
+    field = name.partition("_")[0].partition(".")[0]
+    if serde is None:
         return lambda topic, _, data: _checked(topic, field, data, name)
-    if not callable(given):
-        found = f"found a {type(given).__name__}, which cannot be called"
-        raise ConfigurationError(name, found, "Give a function of the object, as `str.encode`")
-    takes_all = _takes_all_three(given)
+    call, takes_topic = serde.call, serde.arguments > 1
 
     def serialize(topic: str, headers: MutableHeaders, data: Any) -> bytes | None:
-        if data is None and not takes_all:
+        if data is None and not takes_topic:
             return None
         try:
-            made = given(topic, headers, data) if takes_all else given(data)
+            made = call(topic, headers, data)
         except Exception as error:
             raise UnsendableRecordError(topic, field, f"{name}: {error!r}"[:200]) from error
         return _checked(topic, field, made, name)
 
     return serialize
-
-
-def _takes_all_three(given: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(given).parameters.values()
-    except (TypeError, ValueError):  # Some functions written in C have no signature.
-        return False
-    needed = [
-        each
-        for each in parameters
-        if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
-        and each.default is each.empty
-    ]
-    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    return len(needed) == _ALL_THREE or (takes_any and not needed)
 
 
 def _checked(topic: str, field: str, data: object, name: str) -> bytes | None:

@@ -1,10 +1,9 @@
 """The partitions of topics that are sent to, and the choice of one for records without a key."""
 
+import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-import numpy as np
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
 from spark_kafka_source.denials import Access, lacking
@@ -19,12 +18,18 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.sticky import StickyPartitioner
+from spark_kafka_source.producer.given_partitioner import TopicInfo
+from spark_kafka_source.producer.spread import Queued, spread_of
 from spark_kafka_source.records import Integers
+from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
 
-_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+logger = logging.getLogger(__name__)
+
+UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
+_TOLD_AFTER = 4
+"""So many answers without a topic are told: a broker that creates it needs fewer."""
 
 
 class UnknownPartitionError(LocalError):
@@ -34,16 +39,10 @@ class UnknownPartitionError(LocalError):
 class Partitions:
     """The partitions of one topic. Any thread may use the object."""
 
-    def __init__(
-        self, topic: Topic, config: ProducerConfig, queued: Callable[[TopicPartition], int]
-    ) -> None:
-        """`queued` returns how many batches wait for a partition."""
+    def __init__(self, topic: Topic, config: ProducerConfig, queued: Queued) -> None:
         self.name = topic.name
         self._lock = threading.Lock()
-        self._queued = queued if config.partitioner_adaptive_partitioning_enable else None
-        self._sticky = StickyPartitioner(config.batch_size) if config.has_sticky_partition else None
-        # The random numbers spread load. They are not for security.
-        self._chance = np.random.default_rng()
+        self._spread = spread_of(topic.name, config, queued)
         self.update(topic)
 
     def learn(self, cluster: Cluster) -> None:
@@ -62,6 +61,15 @@ class Partitions:
         whole = range(self.count)
         # If no partition has a leader, records may go to any, and wait for its leader.
         self._available: Sequence[int] = sorted(led) if 0 < len(led) < self.count else whole
+        self._info: TopicInfo | None = None
+
+    @property
+    def info(self) -> TopicInfo:
+        """The partitions with their leaders and replicas."""
+        found = self._info
+        if found is None:
+            found = self._info = TopicInfo(self.name, self._topic.partition_infos)
+        return found
 
     def check(self, partition: int) -> None:
         """Raise `UnknownPartitionError` if there is no such partition."""
@@ -72,32 +80,22 @@ class Partitions:
     def next_one(self, size: int) -> int:
         """Return the partition for a record of this size that no key gives one."""
         with self._lock:
-            if self._sticky is None:
-                return int(self._chance.choice(self._available))
-            found = self._sticky.partition(self._available, self._waiting())
-            self._sticky.appended(size)
-            return found
+            return self._spread.one(size, self._available)
 
     def next_ones(self, sizes: Integers) -> Integers:
-        """Return the partition for each of many records, as `next_one` does."""
+        """Return the partition for each of many records."""
         with self._lock:
-            if self._sticky is None:
-                found: Integers = self._chance.choice(self._available, len(sizes))
-                return found
-            return self._sticky.partitions(sizes, self._available, self._waiting())
+            return self._spread.many(sizes, self._available)
 
-    def _waiting(self) -> list[int] | None:
-        if self._queued is None or (self._sticky is not None and self._sticky.has_partition):
-            return None
-        return [self._queued(TopicPartition(self.name, each)) for each in self._available]
+    def batch_ended(self, partition: int) -> None:
+        """Note that a batch takes no more records: the next record may go elsewhere."""
+        self._spread.batch_ended(partition)
 
 
 class Topics:
     """The topics that were sent to. Any thread may ask; one at a time asks the brokers."""
 
-    def __init__(
-        self, client: KafkaClient, config: ProducerConfig, queued: Callable[[TopicPartition], int]
-    ) -> None:
+    def __init__(self, client: KafkaClient, config: ProducerConfig, queued: Queued) -> None:
         """`client` is for this object alone."""
         self._client = client
         self._config = config
@@ -120,18 +118,29 @@ class Topics:
         known.learn(self._client.cluster)
         return self._ask(topic) if known.count < at_least else known
 
+    def batch_ended(self, topic_partition: TopicPartition) -> None:
+        """Note that a batch takes no more records. The producer's thread calls it; never waits."""
+        known = self._known.get(topic_partition.topic)
+        if known is not None:
+            known.batch_ended(topic_partition.partition)
+
     def _ask(self, topic: str) -> Partitions:
         what = f"Metadata of {topic}"
+        without_it = 0
 
         def attempt(within: Deadline) -> Topic:
+            nonlocal without_it
             # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
                 topics = self._client.topics([topic], within, create=True)
             found = next((each for each in topics if each.name == topic), None)
-            error = _UNKNOWN_TOPIC if found is None else found.error
+            error = UNKNOWN_TOPIC if found is None else found.error
             if found is not None and not error.code and not found.partitions:
                 error = _NO_LEADER
             if found is None or error.code:
+                without_it += error == UNKNOWN_TOPIC
+                if without_it == _TOLD_AFTER:
+                    self._tell(topic)
                 raise _failure(error, topic)
             return found
 
@@ -140,13 +149,18 @@ class Topics:
         except (KafkaTimeoutError, BootstrapError) as error:
             if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
                 raise
-            raise self._out_of_time(topic, str(error)) from error
+            why = how_to_create(topic) if without_it else str(error)
+            raise self._out_of_time(topic, why) from error
         with self._lock:
             known = self._known.get(topic)
             if known is None:
                 known = self._known[topic] = Partitions(found, self._config, self._queued)
         known.update(found)
         return known
+
+    def _tell(self, topic: str) -> None:
+        wait = f"it is waited for up to {self._config.max_block_ms} ms ('kafka.max.block.ms')"
+        logger.warning("%s", as_written(f"{how_to_create(topic)}. Meanwhile {wait}"))
 
     @contextmanager
     def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
@@ -161,6 +175,16 @@ class Topics:
     def _out_of_time(self, topic: str, why: str) -> KafkaTimeoutError:
         waited = f"within {self._config.max_block_ms} ms ('kafka.max.block.ms')"
         return KafkaTimeoutError(f"the partitions of topic {topic!r} are not known {waited}: {why}")
+
+
+def how_to_create(topic: str) -> str:
+    """Return the text for a topic that does not exist."""
+    return (
+        f"topic {topic!r} does not exist (UNKNOWN_TOPIC_OR_PARTITION), and no broker creates it. "
+        f"Create it, as with `kafka-topics.sh --create --topic {topic}`. Or have the brokers "
+        "create it: they do for a user with the right CREATE, if their "
+        "'auto.create.topics.enable' is true"
+    )
 
 
 def _failure(error: ErrorCode, topic: str) -> BrokerError:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
     from spark_kafka_source.records.joining import join_columns
     from spark_kafka_source.records.peek import next_offset
+    from spark_kafka_source.records.row_encoder import Row, encode_rows
     from spark_kafka_source.records.split import cut_batch, split_batch
     from spark_kafka_source.records.types import (
         AbortedTransaction,
@@ -80,6 +81,7 @@ __all__ = [
     "Record",
     "RecordLimit",
     "RecordTooLargeError",
+    "Row",
     "RowTooLargeError",
     "Segment",
     "TimestampType",
@@ -91,6 +93,7 @@ __all__ = [
     "encode_batch",
     "encode_columns",
     "encode_control_batch",
+    "encode_rows",
     "join_columns",
     "next_offset",
     "record_batch",
@@ -137,6 +140,8 @@ if not TYPE_CHECKING:
             "cut_batch_bytes": "batch",
             "encode_batch": "encode",
             "encode_columns": "column_encoder",
+            "encode_rows": "row_encoder",
+            "Row": "row_encoder",
             "encode_control_batch": "encode",
             "join_columns": "joining",
             "next_offset": "peek",

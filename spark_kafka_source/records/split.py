@@ -1,11 +1,13 @@
 """Split of a batch that a broker finds too large, or in which it finds invalid records."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from spark_kafka_source.records.batch import HEADER_BYTES
 from spark_kafka_source.records.chunk import MAX_CHUNK_BYTES, Chunk, chunks
 from spark_kafka_source.records.column_encoder import encode_columns
 from spark_kafka_source.records.columns import column, gather
@@ -14,27 +16,45 @@ from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBat
 from spark_kafka_source.records.headers import locate_headers
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located
-from spark_kafka_source.records.types import RecordLimit
+from spark_kafka_source.records.types import Codec, RecordLimit
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
 _OURS = TopicPartition("(a batch to be split)", 0)
 """The partition in the decoder's errors. A batch that is split has none."""
 
+COMPRESSED_ROOM = 0.9
+"""The part of a limit that is filled if records are compressed: parts of a batch compress worse."""
 
-def split_batch(batch: EncodedBatch, compression: Compression) -> tuple[EncodedBatch, EncodedBatch]:
-    """Split `batch` into two batches of about equal size, with the records in their order.
 
-    Both have the group of `batch`. The `start` of each is the place of its first record in the
-    requested order of rows. Raises `ValueError` for a batch of one record.
+def split_batch(
+    batch: EncodedBatch, most_bytes: int, compression: Compression
+) -> list[EncodedBatch]:
+    """Split a batch into batches of about `most_bytes`, none much smaller than another.
+
+    The records keep their order, and a larger record is alone. All have the group of `batch`. The
+    `start` of each is the place of its first record in the requested order of rows. There are at
+    least two. Raises `ValueError` for a batch of one record.
     """
     if batch.record_count < 2:
         raise ValueError("a batch of one record cannot be split")
     records, sizes = _decoded(batch)
     ends = np.cumsum(sizes)
-    middle = 1 + int(np.abs(2 * ends[:-1] - ends[-1]).argmin())
-    first, second = _cut(batch, records, [(0, middle), (middle, batch.record_count)], compression)
-    return first, second
+    room = 1 if compression.codec is Codec.NONE else COMPRESSED_ROOM
+    part = (most_bytes - HEADER_BYTES) / max(batch.size - HEADER_BYTES, 1) * room
+    return _cut(batch, records, list(_even_runs(ends, part * int(ends[-1]))), compression)
+
+
+def _even_runs(ends: Integers, most: float) -> Iterator[tuple[int, int]]:
+    """Yield the first record and the end of each part. `ends` are the ends of records in bytes."""
+    start, before, total = 0, 0, int(ends[-1])
+    while start < len(ends):
+        left = total - before
+        parts = max(math.ceil(left / max(most, 1)), 1 if start else 2)
+        fitting = int(np.searchsorted(ends, before + left / parts, side="right"))
+        stop = min(max(fitting, start + 1), len(ends) if start else len(ends) - 1)
+        yield start, stop
+        start, before = stop, int(ends[stop - 1])
 
 
 def cut_batch(

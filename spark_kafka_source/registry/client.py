@@ -186,7 +186,7 @@ class RegistryClient:
             try:
                 answer = server.ask(question, deadline.within_ms(share_ms))
             except KafkaError as error:
-                if not error.retriable:
+                if not error.has_remedy:
                     raise
                 failures.append(str(error))
                 continue

@@ -11,6 +11,7 @@ import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.*;
 
 /** What Kafka's own clients have, a line for each question. See test_java_clients.py. */
@@ -34,6 +35,8 @@ class JavaClients {
                 case "settings" -> settings(about.equals("consumer") ? ConsumerConfig.configDef() : ProducerConfig.configDef());
                 case "metrics" -> about.equals("consumer") ? consumerMetrics() : producerMetrics();
                 case "produces" -> produces(about);
+                case "retriable" -> Stream.of(Boolean.toString(
+                    RetriableException.class.isAssignableFrom(Class.forName("org.apache.kafka." + about))));
                 default -> Stream.of("error");
             };
             System.out.println(answer.distinct().sorted().collect(Collectors.joining(";")));

@@ -39,7 +39,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "flush": better("flush(timeout_seconds)", "Java waits without a limit"),
         "initTransactions": here("init_transactions()"),
         "metrics": here("metrics()", "records, batches, requests and buffer; no reporters"),
-        "partitionsFor": here("partitions_for(topic)", "without leaders and replicas"),
+        "partitionsFor": here("partitions_for(topic)", "leaders and replicas are ids of brokers"),
         "registerMetricForSubscription": left_out(NO_PUSH),
         "send": better(
             _SEND, "`send_columns(topic, columns)` takes Arrow, and makes no object for a record"
@@ -76,7 +76,10 @@ _WITH_JAVAS_DEFAULT = """
     max.in.flight.requests.per.connection max.request.size partitioner.adaptive.partitioning.enable
     partitioner.ignore.keys retries transaction.timeout.ms transactional.id
     """
-_A_FUNCTION = "a function of the object, or of topic, headers and object; None: bytes are sent"
+_A_FUNCTION = (
+    "a function of the object, of topic and object, or of topic, headers and object; an object with"
+    " Java's methods; or the name of a class of Kafka's. None: bytes are sent"
+)
 
 _SETTINGS: Mapping[str, Setting] = {
     **OF_ANY_CLIENT,
@@ -93,8 +96,9 @@ _SETTINGS: Mapping[str, Setting] = {
     ),
     "partitioner.class": Setting(
         Verdict.HERE,
-        "Kafka's own classes, for what they do with keys. Or `partitioner`: a function,"
-        " `murmur2` (Java's), or librdkafka's `consistent_random` or `murmur2_random`",
+        "Kafka's own classes. Or `partitioner`: a function, an object with Java's methods,"
+        " `murmur2` (Java's), `round_robin`, or librdkafka's `consistent_random` or"
+        " `murmur2_random`",
     ),
     **left_out_by(VOCABULARY, OF_CONSUMERS),
     "key.serializer": Setting(Verdict.HERE, _A_FUNCTION),

@@ -11,11 +11,37 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source import RecordDeserializationError, WakeupError
+from spark_kafka_source.admin.errors import (
+    GroupNotEmptyError,
+    GroupNotFoundError,
+    TransactionNotFoundError,
+)
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ClosedError,
+    ConfigurationError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    TopicNotFoundError,
+    UnsupportedVersionError,
+)
+from spark_kafka_source.fetch.losses import LogTruncatedError, OffsetOutOfRangeError
+from spark_kafka_source.fetch.offset_reset import NoOffsetError
 from spark_kafka_source.groups.assignors import assignors_named
+from spark_kafka_source.groups.offsets import CommitFailedError
+from spark_kafka_source.net.connection_failures import RequestTimeoutError
+from spark_kafka_source.net.sasl.errors import AuthenticationError
+from spark_kafka_source.producer import (
+    BufferFullError,
+    TransactionAbortedError,
+    UnsendableRecordError,
+)
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.settings import settings_of
 from tests.java_clients.consumer import CONSUMER
@@ -204,6 +230,49 @@ def test_a_producers_metrics_have_javas_names(java: JavaProgram) -> None:
     with KafkaProducer(bootstrap_servers="localhost:1") as producer:
         ours = producer.metrics().keys()
     assert ours <= set(java.ask("metrics producer").split(";"))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+JAVAS_ERRORS: dict[type[KafkaError], str] = {
+    AuthenticationError: "common.errors.AuthenticationException",
+    BufferFullError: "clients.producer.BufferExhaustedException",
+    ClosedError: "common.KafkaException",
+    ColumnTypeError: "common.errors.SerializationException",
+    CommitFailedError: "clients.consumer.CommitFailedException",
+    ConfigurationError: "common.config.ConfigException",
+    ConnectionFailedError: "common.errors.DisconnectException",
+    GroupNotEmptyError: "common.errors.GroupNotEmptyException",
+    GroupNotFoundError: "common.errors.GroupIdNotFoundException",
+    KafkaTimeoutError: "common.errors.TimeoutException",
+    LogTruncatedError: "clients.consumer.LogTruncationException",
+    NoOffsetError: "clients.consumer.NoOffsetForPartitionException",
+    OffsetOutOfRangeError: "clients.consumer.OffsetOutOfRangeException",
+    RecordDeserializationError: "common.errors.RecordDeserializationException",
+    RequestTimeoutError: "common.errors.TimeoutException",
+    RowTooLargeError: "common.errors.RecordTooLargeException",
+    TopicNotFoundError: "common.errors.UnknownTopicOrPartitionException",
+    TransactionAbortedError: "common.errors.TransactionAbortedException",
+    TransactionNotFoundError: "common.errors.TransactionalIdNotFoundException",
+    UnencodableRowError: "common.errors.SerializationException",
+    UnsendableRecordError: "common.errors.RecordTooLargeException",
+    UnsupportedVersionError: "common.errors.UnsupportedVersionException",
+    WakeupError: "common.errors.WakeupException",
+}
+"""Java's class for each of our errors that has one. The table of error codes has the others."""
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("error_type", JAVAS_ERRORS, ids=lambda each: each.__name__)
+def test_an_error_is_retriable_where_javas_is(
+    java: JavaProgram, error_type: type[KafkaError]
+) -> None:
+    # A broker's error has its remedy from the table; the others have that of their class.
+    is_brokers = issubclass(error_type, BrokerError)
+    error = error_type("t") if is_brokers else error_type.__new__(error_type)
+    said = java.ask(f"retriable {JAVAS_ERRORS[error_type]}")
+    assert str(error.retriable).lower() == said
 
 
 # -- conditions between a producer's settings ------------------------------------------------------

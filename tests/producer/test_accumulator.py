@@ -12,8 +12,8 @@ from spark_kafka_source.errors import ClosedError, LocalError
 from spark_kafka_source.net import Address, Deadline, readable
 from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
-from spark_kafka_source.records import EncodedBatch, encode_columns
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.records import EncodedBatch, Row, encode_columns
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1
@@ -100,7 +100,7 @@ def test_a_record_larger_than_a_batch_is_one_by_itself(accumulator: Accumulator)
 
 def test_a_batch_is_no_larger_than_the_whole_buffer() -> None:
     accumulator = accumulator_of(batch_size=10 * SIZE, buffer_memory=2 * SIZE)
-    assert accumulator.batch_bytes == 2 * SIZE
+    assert accumulator.sizes.of_records("t") == 2 * SIZE
     put(accumulator, 0, 1)
     assert heads(accumulator) == [[0, 1]]
 

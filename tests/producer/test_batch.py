@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch, Row
+from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
 from spark_kafka_source.producer.delivery import Outcome
-from spark_kafka_source.records import NO_COMPRESSION, Codec, Compression
+from spark_kafka_source.records import NO_COMPRESSION, Codec, Compression, Row
 from tests.producer.writing import T0
 from tests.records.batches import rows_of
 from tests.records.strategies import untimed
@@ -66,10 +66,12 @@ def test_times_far_apart_are_kept() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-def test_halves_go_on_with_the_sequences_of_their_records(codec: Codec) -> None:
+def test_parts_go_on_with_the_sequences_of_their_records(codec: Codec) -> None:
     batch = closed_batch(5, Compression(codec))
     batch.producer, batch.base_sequence, batch.order = ProducerId(7, 0), LAST_SEQUENCE - 1, 3
-    first, second = batch.halves(Compression(codec))
+    batch.is_sent = True
+    first, second = batch.split(1 << 20, Compression(codec))
+    assert not first.is_sent
     assert values_of(first) + values_of(second) == [b"%d" % each for each in range(5)]
     assert (first.first, second.first) == (0, first.record_count)
     assert first.base_sequence == LAST_SEQUENCE - 1
@@ -80,7 +82,7 @@ def test_halves_go_on_with_the_sequences_of_their_records(codec: Codec) -> None:
 
 
 def test_parts_of_a_batch_without_sequences_have_none() -> None:
-    for part in closed_batch(3).halves(NO_COMPRESSION):
+    for part in closed_batch(3).split(1, NO_COMPRESSION):
         assert (part.producer, part.base_sequence) == (None, -1)
 
 
@@ -128,4 +130,4 @@ def test_a_batch_that_is_not_encoded_has_no_parts() -> None:
     opened = OpenBatch(T0)
     opened.append(row(b"a"), 10)
     with pytest.raises(ValueError, match="not encoded yet"):
-        opened.close().halves(NO_COMPRESSION)
+        opened.close().split(1, NO_COMPRESSION)

@@ -83,12 +83,6 @@ def test_without_rows_there_are_no_pieces(nothing: Any) -> None:
     assert pieces(nothing) == []
 
 
-@pytest.mark.parametrize("wrong", [{"value": [b""]}, [b""], None, "text"])
-def test_what_is_not_of_arrow_is_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="give a pyarrow Table or RecordBatch, not a"):
-        pieces(wrong)
-
-
 def test_a_column_of_another_type_is_named() -> None:
     with pytest.raises(ColumnTypeError, match="Column 'key' is of the type int64"):
         pieces(batch_of(key=[1], value=[b""]))

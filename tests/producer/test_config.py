@@ -2,14 +2,15 @@
 
 import logging
 import pickle
+from collections.abc import Mapping
 
 import pytest
 
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.config import (
-    KEYS_IGNORED_BY_CLASS,
     PRODUCER_OPTIONS,
+    SETTINGS_BY_CLASS,
     Acks,
     Partitioner,
     ProducerConfig,
@@ -228,7 +229,7 @@ def test_a_level_that_there_is_not_is_refused_whatever_the_type(name: str, level
 
 
 def test_every_partitioner_has_its_name() -> None:
-    assert set(Partitioner) == PARTITIONERS.keys()
+    assert set(Partitioner) - {Partitioner.ROUND_ROBIN} == PARTITIONERS.keys()
 
 
 def test_without_a_word_keys_go_where_java_sends_them() -> None:
@@ -249,9 +250,19 @@ def test_keys_may_be_ignored() -> None:
     assert found.has_sticky_partition
 
 
-@pytest.mark.parametrize(("name", "ignored"), KEYS_IGNORED_BY_CLASS.items())
-def test_kafkas_own_classes_are_understood(name: str, ignored: bool) -> None:
-    assert config(partitioner_class=name).partitioner_ignore_keys == ignored
+def test_round_robin_ignores_keys_and_has_no_sticky_partition() -> None:
+    found = config(partitioner="round_robin", partitioner_ignore_keys="false")
+    assert key_partitioner(found) is None
+    assert not found.has_sticky_partition
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS_BY_CLASS.items())
+def test_kafkas_own_classes_stand_for_settings(name: str, settings: Mapping[str, str]) -> None:
+    found = config(partitioner_class=name)
+    assert (found.partitioner is Partitioner.ROUND_ROBIN) == ("RoundRobin" in name)
+    assert found.partitioner_ignore_keys == (
+        settings.get("kafka.partitioner.ignore.keys") == "true"
+    )
 
 
 def test_any_other_class_is_refused_with_what_to_use() -> None:

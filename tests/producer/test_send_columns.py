@@ -15,7 +15,7 @@ from spark_kafka_source.producer import (
     KafkaProducer,
     UnsendableRecordError,
 )
-from spark_kafka_source.producer.columns import UnknownColumnError
+from spark_kafka_source.producer.given_columns import UnknownColumnError
 from spark_kafka_source.producer.partitioners import MURMUR2
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
@@ -306,3 +306,72 @@ def test_a_column_whose_data_would_be_left_out_is_refused(
         beside = pa.table({"value": ["1"], "key": ["1"], "Value": ["2"], "offset": [3]})
         assert producer.send_columns("t", beside).result(IN_TIME)
     assert [(each.key, each.value) for each in written(logs_of(broker)[0])] == [(b"1", b"1")]
+
+
+class OfStream:
+    """Columns of another library, by Arrow's stream interface."""
+
+    def __init__(self, columns: pa.Table) -> None:
+        self._columns = columns
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._columns.__arrow_c_stream__(requested_schema)
+
+
+class OfArray:
+    """Columns of another library, by Arrow's array interface."""
+
+    def __init__(self, columns: pa.RecordBatch) -> None:
+        self._columns = columns
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> Any:
+        return self._columns.__arrow_c_array__(requested_schema)
+
+
+HEADERS_OF_OTHERS = pa.large_list(
+    pa.struct([("key", pa.string_view()), ("value", pa.binary_view())])
+)
+
+
+def columns_of_others() -> pa.Table:
+    """Return columns of the types that Polars and pandas have."""
+    return table(
+        key=pa.array(["k", None], pa.string_view()),
+        value=pa.array(["a", "b"]).dictionary_encode(),
+        headers=pa.array([[{"key": "h", "value": b"1"}], None], HEADERS_OF_OTHERS),
+        partition=pa.array([0, None], pa.uint8()),
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        OfStream(columns_of_others()),
+        OfArray(columns_of_others().to_batches()[0]),
+        columns_of_others(),
+        OfStream(pa.concat_tables([columns_of_others().slice(0, 1), columns_of_others().slice(1)])),
+    ],
+    ids=["stream", "array", "table", "chunks"],
+)
+def test_columns_of_other_libraries_are_taken_by_arrows_interface(
+    broker: MemoryBroker, given: Any
+) -> None:
+    with producing(broker) as producer:
+        assert producer.send_columns("t", given).result(IN_TIME)[0].offset == 0
+        producer.flush(IN_TIME)
+    first, second = written(logs_of(broker)[0])
+    assert (first.key, first.value, first.headers) == (b"k", b"a", [("h", b"1")])
+    assert (second.key, second.value, second.headers) == (None, b"b", [])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"value": ["a"]}, [b"a"], pa.array(["a"]), pa.chunked_array([["a"]]), "text", None],
+    ids=lambda each: type(each).__name__,
+)
+def test_anything_else_is_refused_with_what_is_taken(broker: MemoryBroker, given: Any) -> None:
+    with (
+        producing(broker) as producer,
+        pytest.raises(TypeError, match="give a pyarrow Table or RecordBatch, or columns with"),
+    ):
+        producer.send_columns("t", given)

@@ -1,20 +1,29 @@
 """Serializers of keys and values: functions of one or three arguments, and wrong ones."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import pytest
 
+from spark_kafka_source.client.serde_arguments import SERIALIZE, serde
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.producer import UnsendableRecordError
-from spark_kafka_source.producer.serializers import MutableHeaders, serialize_by
+from spark_kafka_source.producer import KafkaProducer, UnsendableRecordError
+from spark_kafka_source.producer.serializers import Given, MutableHeaders, serialize_by
+from tests.memory_broker import MemoryBroker
+from tests.producer.writing import IN_TIME, written
 
 
-def made(serializer: Callable[..., Any] | None, data: Any) -> tuple[bytes | None, MutableHeaders]:
+def given(argument: str, serializer: object) -> Given:
+    return Given(argument, serde(argument, serializer, SERIALIZE, {}))
+
+
+def made(
+    serializer: Callable[..., Any] | str | None, data: Any
+) -> tuple[bytes | None, MutableHeaders]:
     headers: MutableHeaders = [("given", b"")]
-    return serialize_by("value_serializer", serializer)("t", headers, data), headers
+    return serialize_by(given("value_serializer", serializer))("t", headers, data), headers
 
 
 @pytest.mark.parametrize("data", [b"x", bytearray(b"x"), memoryview(b"x"), memoryview(b"yxz")[1:2]])
@@ -95,7 +104,75 @@ def test_what_is_no_bytes_says_what_would_be(serializer: Any, data: Any) -> None
         made(serializer, data)
 
 
-@pytest.mark.parametrize("serializer", ["utf-8", 5, b""])
+@pytest.mark.parametrize("serializer", ["utf-8", 5, b"", object(), lambda: b"", lambda *, a: a])
 def test_what_cannot_be_called_is_refused_at_once(serializer: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"'key_serializer': found a .*cannot be called"):
-        serialize_by("key_serializer", serializer)
+    with pytest.raises(ConfigurationError, match=r"'key_serializer': "):
+        KafkaProducer(bootstrap_servers="localhost:1", key_serializer=serializer)
+    with pytest.raises(ConfigurationError, match=r"'value.serializer': "):
+        KafkaProducer(**{"bootstrap.servers": "localhost:1", "value.serializer": serializer})
+
+
+class Kafkas:
+    """A serializer with Kafka's methods."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def configure(self, configs: Mapping[str, object], is_key: bool) -> None:
+        self.told.append((configs["bootstrap_servers"], is_key))
+
+    def serialize(self, topic: str, data: Any) -> bytes | None:
+        return None if data is None else f"{topic}:{data}".encode()
+
+    def close(self) -> None:
+        self.told.append("closed")
+        raise ValueError("which the producer logs")
+
+
+def test_an_object_with_kafkas_methods_is_configured_used_and_closed(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    key, value = Kafkas(), Kafkas()
+    servers = str(broker.address())
+    with KafkaProducer(
+        bootstrap_servers=servers, key_serializer=key, value_serializer=value
+    ) as producer:
+        producer.send("t", 5, key=6).result(IN_TIME)
+        producer.send("t", None).result(IN_TIME)
+    assert key.told == [(servers, True), "closed"]
+    assert value.told == [(servers, False), "closed"]
+    (first, second) = written(broker.cluster.topics["t"].logs[0])
+    assert (first.key, first.value) == (b"t:6", b"t:5")
+    assert (second.key, second.value) == (None, None)
+    assert "which the producer logs" in caplog.text
+
+
+def test_kafkas_own_have_names(broker: MemoryBroker) -> None:
+    settings: dict[str, Any] = {
+        "bootstrap.servers": str(broker.address()),
+        "key.serializer": "org.apache.kafka.common.serialization.LongSerializer",
+        "value.serializer": "StringSerializer",
+    }
+    with KafkaProducer(**settings) as producer:
+        producer.send("t", "v", key=7).result(IN_TIME)
+        with pytest.raises(UnsendableRecordError, match=r"value.serializer: TypeError"):
+            producer.send("t", 5)
+    (record,) = written(broker.cluster.topics["t"].logs[0])
+    assert (record.key, record.value) == ((7).to_bytes(8, "big"), b"v")
+
+
+@pytest.mark.parametrize("data", [5, "text", [1]])
+def test_kafkas_byte_array_takes_only_bytes(data: Any) -> None:
+    with pytest.raises(UnsendableRecordError, match="not bytes"):
+        made("ByteArraySerializer", data)
+
+
+def test_confluents_class_for_avro_is_the_option_here() -> None:
+    name = "io.confluent.kafka.serializers.KafkaAvroSerializer"
+    with pytest.raises(ConfigurationError, match=r"give 'value_format' as 'avro'"):
+        KafkaProducer(bootstrap_servers="localhost:1", value_serializer=name)
+
+
+def test_a_dict_by_position_shows_our_form() -> None:
+    with pytest.raises(ConfigurationError, match=r"KafkaProducer\(\*\*configuration\)"):
+        KafkaProducer({"bootstrap.servers": "localhost:1"})  # type: ignore[arg-type]

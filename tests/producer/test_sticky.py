@@ -1,8 +1,10 @@
-"""Records without a key: one partition for a batch's bytes, and equal shares for all."""
+"""Records without a key: turns of some bytes, and rounds in which each partition has its turn."""
 
 from collections import Counter
+from collections.abc import MutableSequence
 from itertools import groupby
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,20 +14,18 @@ from hypothesis import strategies as st
 from spark_kafka_source.producer import StickyPartitioner
 
 
-class NextInTurn(Random):
-    """A `Random` that chooses one element after the other."""
+class InOrder(Random):
+    """A `Random` that shuffles nothing: a round takes the last partition first."""
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.turn = -1
 
-    def choice(self, seq):  # type: ignore[no-untyped-def]  # as Random has it
-        self.turn += 1
-        return seq[self.turn % len(seq)]
+    def shuffle(self, x: MutableSequence[Any]) -> None:
+        x.reverse()
 
 
-def test_a_partition_is_kept_until_a_batch_has_gone_there() -> None:
-    sticky = StickyPartitioner(100, NextInTurn())
+def test_a_partition_is_kept_until_enough_bytes_have_gone_there() -> None:
+    sticky = StickyPartitioner(100, InOrder())
     assert sticky.partition([0, 1, 2]) == 0
     sticky.appended(99)
     assert sticky.partition([0, 1, 2]) == 0
@@ -33,19 +33,20 @@ def test_a_partition_is_kept_until_a_batch_has_gone_there() -> None:
     assert sticky.partition([0, 1, 2]) == 1
 
 
-def test_a_batch_that_is_not_full_is_filled_but_not_beyond_twice_its_size() -> None:
-    sticky = StickyPartitioner(100, NextInTurn())
-    sticky.partition([0, 1])
-    sticky.appended(199, batch_full=False)
+def test_a_turn_may_end_early() -> None:
+    sticky = StickyPartitioner(100, InOrder())
     assert sticky.partition([0, 1]) == 0
-    sticky.appended(1, batch_full=False)
+    sticky.appended(60)
+    sticky.end_turn(1)
+    assert sticky.partition([0, 1]) == 0, "it is not the turn of 1"
+    sticky.end_turn(0)
     assert sticky.partition([0, 1]) == 1
-    sticky.appended(150, batch_full=False)
-    assert sticky.partitions(np.array([1, 1]), [0, 1]).tolist() == [1, 0]
+    sticky.appended(60)
+    assert sticky.partition([0, 1]) == 1, "bytes are those of this turn"
 
 
 def test_a_partition_without_a_leader_is_left() -> None:
-    sticky = StickyPartitioner(100, NextInTurn())
+    sticky = StickyPartitioner(100, InOrder())
     assert sticky.partition([0, 1]) == 0
     sticky.appended(90)
     assert sticky.partition([1]) == 1
@@ -55,15 +56,35 @@ def test_a_partition_without_a_leader_is_left() -> None:
         StickyPartitioner(100).partition([])
 
 
-def test_the_more_waits_for_a_partition_the_less_often_it_is_taken() -> None:
+@given(st.integers(1, 30), st.integers(1, 5), st.integers())
+def test_each_partition_has_one_turn_in_each_round(count: int, rounds: int, seed: int) -> None:
+    sticky = StickyPartitioner(1, Random(seed))
+    turns = []
+    for _ in range(count * rounds):
+        turns.append(sticky.partition(range(count)))
+        sticky.appended(1)
+    for number in range(rounds):
+        assert sorted(turns[number * count : (number + 1) * count]) == list(range(count))
+
+
+def test_the_more_waits_for_a_partition_the_fewer_turns_it_has() -> None:
     """The shares are the same as in Java: here 1, 3 and 4 of 8."""
     sticky = StickyPartitioner(1, Random(1))
     found = Counter[int]()
     for _ in range(8000):
-        found[sticky.partition([3, 5, 7], [3, 1, 0])] += 1
+        found[sticky.partition([3, 5, 7], lambda _: [3, 1, 0])] += 1
         sticky.appended(1)
     shares = [found[partition] / 1000 for partition in (3, 5, 7)]
     assert shares == pytest.approx([1, 3, 4], abs=0.2)
+
+
+def test_batches_that_wait_for_all_alike_change_nothing() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    found = []
+    for _ in range(30):
+        found.append(sticky.partition(range(3), lambda _: [900, 900, 900]))
+        sticky.appended(1)
+    assert Counter(found) == {0: 10, 1: 10, 2: 10}
 
 
 @given(
@@ -71,13 +92,15 @@ def test_the_more_waits_for_a_partition_the_less_often_it_is_taken() -> None:
     st.integers(1, 300),
     st.integers(1, 5),
 )
-def test_many_records_at_once_go_where_they_would_one_by_one(
+def test_columns_have_turns_of_four_times_the_bytes(
     calls: list[list[int]], batch_bytes: int, partition_count: int
 ) -> None:
     available = range(partition_count)
-    at_once = StickyPartitioner(batch_bytes, NextInTurn())
-    one_by_one = StickyPartitioner(batch_bytes, NextInTurn())
+    at_once = StickyPartitioner(batch_bytes, InOrder())
+    one_by_one = StickyPartitioner(4 * batch_bytes, InOrder())
     for sizes in calls:
+        if sum(sizes) > 4 * batch_bytes * partition_count:
+            continue  # Their turns are longer.
         expected = []
         for size in sizes:
             expected.append(one_by_one.partition(available))
@@ -85,11 +108,25 @@ def test_many_records_at_once_go_where_they_would_one_by_one(
         assert at_once.partitions(np.array(sizes, np.int64), available).tolist() == expected
 
 
+@given(st.integers(1, 12), st.integers(1, 2_000), st.integers())
+def test_very_many_records_at_once_give_each_partition_one_long_run(
+    count: int, each_bytes: int, seed: int
+) -> None:
+    rows = 20_000
+    sticky = StickyPartitioner(400, Random(seed))
+    found = sticky.partitions(np.full(rows, each_bytes), range(count)).tolist()
+    runs = [len(list(run)) for _, run in groupby(found)]
+    assert len(runs) == count
+    assert max(runs) - min(runs) <= count
+
+
 def test_all_partitions_get_alike_in_bytes_and_each_many_at_a_time() -> None:
     sizes = np.array([Random(2).randrange(1, 2000) for _ in range(100_000)])
-    partitions = StickyPartitioner(16_384, Random(3)).partitions(sizes, range(4))
+    sticky = StickyPartitioner(16_384, Random(3))
+    calls = [sticky.partitions(part, range(4)) for part in np.split(sizes, 1_000)]
+    partitions = np.concatenate(calls)
     shares = np.bincount(partitions, sizes) / sizes.sum()
-    assert shares == pytest.approx([0.25] * 4, abs=0.03)
+    assert shares == pytest.approx([0.25] * 4, abs=0.001)
     runs = [len(list(run)) for _, run in groupby(partitions.tolist())]
     assert sum(runs) / len(runs) > 10
 

@@ -1,9 +1,10 @@
 """The partitions and leaders of a producer's topics."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,29 @@ def test_a_topic_that_does_not_come_is_named_with_the_option(broker: MemoryBroke
     text = str(caught.value)
     assert "the partitions of topic 'nope' are not known within 1234 ms" in text
     assert "'kafka.max.block.ms'" in text
-    assert "UNKNOWN_TOPIC_OR_PARTITION" in text
+    assert "topic 'nope' does not exist (UNKNOWN_TOPIC_OR_PARTITION)" in text
+    assert "`kafka-topics.sh --create --topic nope`" in text
+    assert "'auto.create.topics.enable'" in text
+    assert caught.value.retriable
+
+
+def test_a_topic_that_does_not_exist_is_told_once_while_it_is_waited_for(
+    broker: MemoryBroker, client: KafkaClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(MetadataRequest, UNKNOWN, times=20)
+    assert topics_of(client).of("t").count == 2
+    (said,) = caplog.messages
+    assert "topic 't' does not exist" in said
+    assert "'auto.create.topics.enable'" in said
+    assert "waited for up to 60000 ms ('kafka.max.block.ms')" in said
+
+
+def test_a_topic_that_a_broker_creates_is_not_told(
+    broker: MemoryBroker, client: KafkaClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker.control(MetadataRequest, UNKNOWN, times=3)
+    assert topics_of(client).of("t").count == 2
+    assert not caplog.messages
 
 
 def test_a_topic_that_is_denied_is_told_at_once_with_the_right_that_is_missing(
@@ -206,13 +229,43 @@ def test_where_no_partition_has_a_leader_all_of_them_wait_for_one(
     assert chosen(topics_of(client)) == {0, 1}
 
 
-def test_records_stay_together_for_a_batch(client: KafkaClient) -> None:
+@pytest.mark.parametrize("batch_size", [16_384, 1 << 20, 1 << 30])
+def test_records_stay_together_for_16_kib_whatever_a_batch_takes(
+    client: KafkaClient, batch_size: int
+) -> None:
+    topics = topics_of(client, batch_size=batch_size)
+    partitions = [topics.of("t").next_one(1_024) for _ in range(16 * 200)]
+    runs = [len(list(run)) for _, run in groupby(partitions)]
+    assert {each % 16 for each in runs} == {0}
+    assert max(runs) <= 32, "two turns follow each other only from one round to the next"
+    assert Counter(partitions) == {0: 1600, 1: 1600}
+    assert topics.of("t").next_ones(np.full(5, 1)).tolist() in ([0] * 5, [1] * 5)
+
+
+def test_smaller_batches_end_a_turn_earlier(client: KafkaClient) -> None:
     topics = topics_of(client, batch_size=1_000)
     partitions = [topics.of("t").next_one(100) for _ in range(200)]
-    changes = sum(one != other for one, other in pairwise(partitions))
-    assert set(partitions) == {0, 1}
-    assert changes <= 20
-    assert topics.of("t").next_ones(np.full(5, 1)).tolist() in ([0] * 5, [1] * 5)
+    assert {len(list(run)) % 10 for _, run in groupby(partitions)} == {0}
+
+
+@pytest.mark.parametrize("way", ["one by one", "columns"])
+def test_a_batch_that_ends_ends_the_turn_of_its_partition(client: KafkaClient, way: str) -> None:
+    topics = topics_of(client)
+    known = topics.of("t")
+
+    def chosen_now() -> int:
+        return known.next_one(1) if way == "one by one" else int(known.next_ones(np.full(1, 1))[0])
+
+    assert len({chosen_now() for _ in range(100)}) == 1
+    found = Counter[int]()
+    for _ in range(100):
+        partition = chosen_now()
+        found[partition] += 1
+        topics.batch_ended(TopicPartition("t", 1 - partition))
+        topics.batch_ended(TopicPartition("unknown", partition))
+        assert chosen_now() == partition
+        topics.batch_ended(TopicPartition("t", partition))
+    assert found[0] in (49, 50, 51)
 
 
 def test_a_partition_for_which_more_batches_wait_gets_fewer_records(client: KafkaClient) -> None:
@@ -222,7 +275,28 @@ def test_a_partition_for_which_more_batches_wait_gets_fewer_records(client: Kafk
     assert chosen(every) == {0, 1}
 
 
-def test_without_a_sticky_partition_each_record_goes_anywhere(client: KafkaClient) -> None:
+def test_librdkafkas_send_each_record_anywhere(client: KafkaClient) -> None:
     topics = topics_of(client, partitioner=Partitioner.CONSISTENT_RANDOM)
     assert {topics.of("t").next_one(1) for _ in range(100)} == {0, 1}
     assert set(topics.of("t").next_ones(np.full(100, 1)).tolist()) == {0, 1}
+
+
+def test_round_robin_gives_each_record_to_the_next_partition(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    topics = topics_of(client, partitioner=Partitioner.ROUND_ROBIN)
+    assert [topics.of("t").next_one(1_000_000) for _ in range(5)] == [0, 1, 0, 1, 0]
+    assert topics.of("t").next_ones(np.full(4, 1)).tolist() == [1, 0, 1, 0]
+    broker.create_topic("other", 3)
+    assert [topics.of("other").next_one(1) for _ in range(4)] == [0, 1, 2, 0], "by topic"
+    assert topics.of("t").next_one(1) == 1
+
+
+def test_round_robin_leaves_out_a_partition_without_a_leader(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.create_topic("three", 3)
+    broker.move_leader(TopicPartition("three", 1), 7)
+    topics = topics_of(client, partitioner=Partitioner.ROUND_ROBIN)
+    assert [topics.of("three").next_one(1) for _ in range(4)] == [0, 2, 0, 2]
+    assert topics.of("three").next_ones(np.full(3, 1)).tolist() == [0, 2, 0]

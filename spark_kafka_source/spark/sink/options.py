@@ -8,7 +8,7 @@ from typing import Any
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.exactly_once import PREFIX_OPTION, TIMEOUT_OPTION, checked_prefix
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.producer.config import KEYS_IGNORED_BY_CLASS, ProducerConfig
+from spark_kafka_source.producer.config import SETTINGS_BY_CLASS, ProducerConfig
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.spark.declaration import (
     Option,
@@ -124,7 +124,7 @@ OF_KAFKA: tuple[Option[Any], ...] = (
     *(each for each in of_kafka(ProducerConfig, Use.WRITE) if each.name not in _OF_TRANSACTIONS),
     Option(
         _PARTITIONER_CLASS,
-        parsed(", ".join(f"`{each}`" for each in KEYS_IGNORED_BY_CLASS), lambda _, text: text),
+        parsed(", ".join(f"`{each}`" for each in SETTINGS_BY_CLASS), lambda _, text: text),
         "replaces `kafka.partitioner.ignore.keys` by the name of one of Java's partitioners",
         Use.WRITE,
     ),
@@ -138,7 +138,7 @@ def refuse_unsupported(texts: Texts) -> None:
         if name in texts:
             raise ConfigurationError(name, "is not supported", instead)
     named = texts.get(_PARTITIONER_CLASS, "").strip()
-    if named and named not in KEYS_IGNORED_BY_CLASS:
+    if named and named not in SETTINGS_BY_CLASS:
         expected = (
             "Java classes cannot be run here: set 'kafka.partitioner', or give the rows a column "
             "'partition'"

@@ -1,0 +1,109 @@
+"""Columns as users give them: Arrow's tables, and what has Arrow's interface.
+
+https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+import pyarrow as pa
+
+from spark_kafka_source.errors import LocalError
+
+
+class HasArrowStream(Protocol):
+    """Columns with Arrow's stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule of the stream."""
+
+
+class HasArrowArray(Protocol):
+    """Columns with Arrow's array interface."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Return capsules of the schema and the array."""
+
+
+_COLUMNS = ("key", "value", "headers", "timestamp", "partition", "topic")
+
+
+class UnknownColumnError(LocalError):
+    """A column, `column`, that would be left out although its data is probably meant."""
+
+    def __init__(self, column: str, advice: str) -> None:
+        super().__init__(column, advice)
+        self.column, self.advice = column, advice
+
+    def _text(self) -> str:
+        return f"Column {self.column!r} is no part of a record. {self.advice}"
+
+
+def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
+    """Return the columns as a table or a record batch.
+
+    Takes objects with `__arrow_c_stream__` or `__arrow_c_array__`, as those of Polars, DuckDB and
+    pandas. A stream is read to its end. Types of Arrow that records do not need are converted:
+    views, dictionaries and large lists. Raises `TypeError` for anything else.
+
+    Raises `UnknownColumnError` as `check_names` does, and also for any other column where there is
+    no column `value`: each record would be a tombstone, which deletes its key.
+    """
+    if isinstance(columns, pa.Table | pa.RecordBatch):
+        found = columns
+    elif hasattr(columns, "__arrow_c_stream__"):
+        found = _imported(pa.table, columns)
+    elif hasattr(columns, "__arrow_c_array__"):
+        found = _imported(pa.record_batch, columns)
+    else:
+        raise _refused(columns)
+    check_names(found.schema.names)
+    others = [each for each in found.schema if each.name not in _COLUMNS]
+    lost = [each.name for each in others if not pa.types.is_null(each.type)]
+    if lost and "value" not in found.schema.names:
+        raise UnknownColumnError(lost[0], "Without a column 'value' no record has a value")
+    schema = pa.schema([each.with_type(_plain(each.type)) for each in found.schema])
+    return found if schema.equals(found.schema) else found.cast(schema)
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raise `UnknownColumnError` for a name that is a record's column but for its case.
+
+    A column of both spellings does no harm.
+    """
+    for name in names:
+        if name.lower() in _COLUMNS and name.lower() not in names:
+            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
+
+
+def _imported(read: object, columns: object) -> pa.Table | pa.RecordBatch:
+    try:
+        found: pa.Table | pa.RecordBatch = read(columns)  # type: ignore[operator]  # one of pyarrow's
+    except (TypeError, ValueError, pa.ArrowException) as error:  # A column, and no columns.
+        raise _refused(columns) from error
+    return found
+
+
+def _refused(columns: object) -> TypeError:
+    return TypeError(
+        "give a pyarrow Table or RecordBatch, or columns with `__arrow_c_stream__`, as those of"
+        f" Polars, DuckDB and pandas have it, not a {type(columns).__name__}"
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type without views, dictionaries and large lists."""
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.large_string()
+    if types.is_binary_view(kind):
+        return pa.large_binary()
+    if types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        item = kind.value_field
+        plain = item.with_type(_plain(item.type))
+        return kind if types.is_list(kind) and plain.equals(item) else pa.list_(plain)
+    if types.is_struct(kind):
+        return pa.struct([each.with_type(_plain(each.type)) for each in kind])
+    return kind

@@ -1,0 +1,114 @@
+"""A partitioner as users give it: a function, or an object with the method of Kafka's interface.
+
+https://kafka.apache.org/documentation/#producerconfigs_partitioner.class
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class TopicInfo:
+    """The partitions of a record's topic, in order: what Java's partitioner asks its cluster."""
+
+    topic: str
+    partitions: Sequence[PartitionInfo]
+
+    @property
+    def available_partitions(self) -> Sequence[PartitionInfo]:
+        """The partitions that have a leader."""
+        return [each for each in self.partitions if each.leader_id is not None]
+
+
+class HasPartition(Protocol):
+    """An object with Kafka's method."""
+
+    @property
+    def partition(self) -> Callable[..., int | None]:
+        """The function of topic, key, key's bytes, value, value's bytes, and `TopicInfo`."""
+
+
+PartitionFunction: TypeAlias = Callable[[str, bytes | None, int], int | None]
+"""A function of the topic, the key's bytes and the number of partitions.
+
+It returns a partition, or None for any partition."""
+Partitioner: TypeAlias = PartitionFunction | HasPartition
+
+_OF_FUNCTION = ("topic", "key", "partition_count")
+_OF_METHOD = ("topic", "key", "key_bytes", "value", "value_bytes", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The key and the value of a record, as given and as bytes."""
+
+    key: Any
+    key_bytes: bytes | None
+    value: Any
+    value_bytes: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPartitioner:
+    """A partitioner. `close` is called once, when its producer closes."""
+
+    choose: Callable[[Sent, TopicInfo], int | None]
+    close: Callable[[], object] = lambda: None
+
+
+def given_partitioner(
+    given: object, configuration: Mapping[str, object]
+) -> GivenPartitioner | None:
+    """Return the given partitioner, or None for None.
+
+    An object has a method `partition(topic, key, key_bytes, value, value_bytes, cluster)`. Its
+    methods `configure`, of the producer's arguments, and `close` are called if it has them. Raises
+    `ConfigurationError` for anything that is neither such an object nor a function.
+    """
+    if given is None:
+        return None
+    method = getattr(given, "partition", None)
+    if isinstance(given, type):
+        found = "is the class {}"
+        raise ConfigurationError("partitioner", found, "Give an object of it", given.__name__)
+    if callable(method):
+        _check_call(method, _OF_METHOD)
+        configure, close = (getattr(given, each, None) for each in ("configure", "close"))
+        if callable(configure):
+            configure(dict(configuration))
+        return GivenPartitioner(_by_method(method), close if callable(close) else lambda: None)
+    if not callable(given):
+        found = f"found a {type(given).__name__}, which cannot be called"
+        expected = (
+            f"Give a function, a name, or an object with `partition({', '.join(_OF_METHOD)})`"
+        )
+        raise ConfigurationError("partitioner", found, expected)
+    _check_call(given, _OF_FUNCTION)
+    return GivenPartitioner(_by_function(given))
+
+
+def _by_method(method: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
+    return lambda sent, topic: method(
+        topic.topic, sent.key, sent.key_bytes, sent.value, sent.value_bytes, topic
+    )
+
+
+def _by_function(function: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
+    return lambda sent, topic: function(topic.topic, sent.key_bytes, len(topic.partitions))
+
+
+def _check_call(called: Callable[..., Any], names: Sequence[str]) -> None:
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):  # Some functions written in C have no signature.
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        found = f"cannot be called with ({', '.join(names)}): {error}"
+        raise ConfigurationError("partitioner", found, "Take these arguments") from None

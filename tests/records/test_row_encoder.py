@@ -1,0 +1,27 @@
+"""Single records encoded one by one: the same bytes as by columns."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_kafka_source.producer.batch import columns_of
+from spark_kafka_source.records import Codec, Compression, Row, encode_columns, encode_rows
+from spark_kafka_source.settings import INT64_MAX
+
+data = st.none() | st.binary(max_size=20) | st.integers(0, 9_000).map(bytes)
+headers = st.lists(st.tuples(st.text(max_size=5), data), max_size=3)
+times = st.integers(0, INT64_MAX) | st.integers(1_700_000_000_000, 1_700_000_000_100)
+rows = st.lists(st.tuples(data, data, headers, times), min_size=1, max_size=70)
+
+
+@given(rows, st.sampled_from(Codec))
+def test_the_bytes_are_those_of_columns(given_rows: list[Row], codec: Codec) -> None:
+    compression = Compression(codec)
+    (expected,) = encode_columns(
+        columns_of(given_rows),
+        compression=compression,
+        max_batch_bytes=1 << 30,
+        max_request_bytes=1 << 30,
+    )
+    found = encode_rows(given_rows, compression)
+    assert found.to_bytes() == expected.to_bytes()
+    assert found.uncompressed_bytes == expected.uncompressed_bytes
