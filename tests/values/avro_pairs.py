@@ -67,10 +67,16 @@ def union_of(random: Random, depth: int, names: Names) -> list[Any]:
         record_of(random, depth, names), {"type": "array", "items": "int"},
         _named(random, names),
     ]  # fmt: skip
-    special = [["int", "long"], ["long", "null", "int"], ["float", "double"], ["null"], ["int"]]
-    if not random.randint(0, 3):
-        return list(random.choice(special))
+    if not random.randint(0, 2):
+        return list(random.choice(_SPECIAL))
     return random.sample(pool, random.randint(2, 4))
+
+
+_SPECIAL: Sequence[Sequence[Any]] = (
+    ["int", "long"], ["long", "null", "int"], ["float", "double"], ["null"], ["int"],
+    ["int", logical("long", "timestamp-millis")], [logical("int", "date"), "long", "null"],
+    [logical("int", "time-millis"), logical("long", "timestamp-micros")],
+)  # fmt: skip
 
 
 def _optional(random: Random, depth: int, names: Names) -> list[Any]:
