@@ -90,8 +90,9 @@ def is_nullable(schema: Any) -> bool:
 def members(union: Sequence[Any]) -> list[Any]:
     """Return the branches that are read as columns of their own."""
     found = [each for each in union if each != "null"]
+    numbers = {avro(each) for each in found if logical_of(each) is None}
     for wide, narrow in (("long", "int"), ("double", "float")):
-        if len(found) == 2 and wide in found and narrow in found:
+        if len(found) == 2 and numbers == {wide, narrow}:
             return [wide]
     return found
 

@@ -67,10 +67,16 @@ def union_of(random: Random, depth: int, names: Names) -> list[Any]:
         record_of(random, depth, names), {"type": "array", "items": "int"},
         _named(random, names),
     ]  # fmt: skip
-    special = [["int", "long"], ["long", "null", "int"], ["float", "double"], ["null"], ["int"]]
-    if not random.randint(0, 3):
-        return list(random.choice(special))
+    if not random.randint(0, 2):
+        return list(random.choice(_SPECIAL))
     return random.sample(pool, random.randint(2, 4))
+
+
+_SPECIAL: Sequence[Sequence[Any]] = (
+    ["int", "long"], ["long", "null", "int"], ["float", "double"], ["null"], ["int"],
+    ["int", logical("long", "timestamp-millis")], [logical("int", "date"), "long", "null"],
+    [logical("int", "time-millis"), logical("long", "timestamp-micros")],
+)  # fmt: skip
 
 
 def _optional(random: Random, depth: int, names: Names) -> list[Any]:
@@ -260,7 +266,7 @@ def _leaf(random: Random, kind: pa.DataType) -> Any:
         return _whole(random, kind.bit_width, of.is_signed_integer(kind))
     if of.is_floating(kind):
         number = random.choice([0.0, -0.0, 1.5, -0.1, 65_504.0, float("inf"), float("nan")])
-        return float(np.dtype(kind.to_pandas_dtype()).type(number))
+        return float(np.dtype(f"f{kind.bit_width // 8}").type(number))
     if of.is_decimal(kind):
         digits = random.choice([1, 2, kind.precision])
         return random.randint(-(10**digits) + 1, 10**digits - 1)
@@ -322,7 +328,7 @@ def column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
         return _decimals(kind, values)
     if (of.is_temporal(kind) and not of.is_interval(kind)) or of.is_integer(kind):
         form = np.dtype(f"i{kind.bit_width // 8}") if of.is_temporal(kind) else None
-        dtype = form or np.dtype(kind.to_pandas_dtype())
+        dtype = form or np.dtype(str(kind))
         numbers = np.array([77 if each is None else each for each in values], dtype)
         return pa.array(numbers, mask=absent).view(kind)
     return pa.array(values, kind)

@@ -1,14 +1,10 @@
 """Drawn schemas and values: Apache's Java library writes, and we read; we write, and it reads."""
 
 import json
-import math
 from collections.abc import Iterator
-from decimal import Context, Decimal
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,28 +12,16 @@ from hypothesis import strategies as st
 from spark_kafka_source.testing import resolve
 from spark_kafka_source.values import UnresolvableError
 from tests.java_program import JavaProgram, RefusedError, run_java
-from tests.values.avro_fit_oracle import (
-    NoValueError,
-    Oracle,
-    avro,
-    branch_name,
-    logical_of,
-    members,
-    named,
-    read_back,
-    unnamed,
-)
+from tests.values.avro_fit_oracle import read_back, unnamed
+from tests.values.avro_forms import Forms, drawn_rows
 from tests.values.avro_oracle import decoded, plain, written
-from tests.values.avro_pairs import column, names_of, record_of, schema_of, value_of
 from tests.values.avro_schemas import evolved, records, values
-from tests.values.test_avro_fit import reading_type, writer
+from tests.values.test_avro_fit import writer
 from tests.values.test_avro_oracle import drawn
 
 pytestmark = [pytest.mark.java, pytest.mark.long]
 
 SCHEMAS = 2_000
-_ROWS = 3
-_WIDE = Context(prec=60)
 
 
 @pytest.fixture(scope="module")
@@ -45,24 +29,6 @@ def java() -> Iterator[JavaProgram]:
     jars = resolve(["org.apache.avro:avro:1.12.1"])
     with run_java(Path(__file__).with_name("ApacheAvro.java"), jars) as program:
         yield program
-
-
-def drawn_rows(seed: int) -> tuple[Any, Any, list[Any]]:
-    """Draw a schema, a column of the type it is read into, and the values as fastavro has them."""
-    random = Random(seed)
-    schema = schema_of(random) if random.randint(0, 3) else record_of(random)
-    # No column has 40 digits.
-    schema = json.loads(json.dumps(schema).replace('"precision": 40', '"precision": 38'))
-    kind, oracle = reading_type(schema), Oracle(schema)
-    rows, values = [], []
-    for _ in range(_ROWS):
-        row = value_of(random, kind)
-        try:
-            values.append(oracle.wanted(schema, kind, row))
-            rows.append(row)
-        except NoValueError:
-            pass
-    return schema, column(kind, rows) if rows else None, values
 
 
 def test_what_java_writes_is_read(java: JavaProgram) -> None:
@@ -131,105 +97,3 @@ def by_name(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(by_name, value))}]"
     return repr(value + 0.0) if isinstance(value, float) else repr(value).replace("-0.0", "0.0")
-
-
-class Forms:
-    """One value in several forms: as fastavro writes it, in Avro's JSON, in our columns."""
-
-    def __init__(self, schema: Any) -> None:
-        self._known = names_of(schema)
-
-    def finite(self, value: Any) -> Any:
-        """Return the value without what JSON has no number for."""
-        if isinstance(value, dict):
-            return {name: self.finite(each) for name, each in value.items()}
-        if isinstance(value, list):
-            return [self.finite(each) for each in value]
-        if isinstance(value, tuple):
-            return value[0], self.finite(value[1])
-        return 2.5 if isinstance(value, float) and not math.isfinite(value) else value
-
-    def json(self, schema: Any, value: Any) -> Any:
-        schema = named(schema, self._known)
-        if isinstance(schema, list):
-            return (
-                None
-                if value is None
-                else {value[0]: self.json(self._branch(schema, value[0]), value[1])}
-            )
-        match avro(schema):
-            case "record":
-                return {
-                    each["name"]: self.json(each["type"], value[each["name"]])
-                    for each in schema["fields"]
-                }
-            case "array":
-                return [self.json(schema["items"], each) for each in value]
-            case "map":
-                return {name: self.json(schema["values"], each) for name, each in value.items()}
-            case "bytes" | "fixed":
-                return value.decode("latin-1")
-        return value
-
-    def of_json(self, schema: Any, value: Any) -> Any:
-        schema = named(schema, self._known)
-        if isinstance(schema, list):
-            if value is None:
-                return None
-            ((name, inner),) = value.items()
-            return name, self.of_json(self._branch(schema, name), inner)
-        match avro(schema):
-            case "record":
-                return {
-                    each["name"]: self.of_json(each["type"], value[each["name"]])
-                    for each in schema["fields"]
-                }
-            case "array":
-                return [self.of_json(schema["items"], each) for each in value]
-            case "map":
-                return {name: self.of_json(schema["values"], each) for name, each in value.items()}
-            case "bytes" | "fixed":
-                return value.encode("latin-1")
-            case "double":
-                return float(value)
-            case "float":
-                return float(np.float32(value))
-        return value
-
-    def column(self, schema: Any, value: Any) -> Any:
-        """Return the value as `plain` gives it."""
-        schema = named(schema, self._known)
-        if isinstance(schema, list):
-            return self._member(schema, value)
-        match avro(schema):
-            case "record":
-                return {
-                    each["name"]: self.column(each["type"], value[each["name"]])
-                    for each in schema["fields"]
-                }
-            case "array":
-                return [self.column(schema["items"], each) for each in value]
-            case "map":
-                return {name: self.column(schema["values"], each) for name, each in value.items()}
-        name = logical_of(schema)
-        if name == "decimal":
-            return Decimal(int.from_bytes(value, signed=True)).scaleb(-schema["scale"], _WIDE)
-        if isinstance(value, float):
-            return repr(value)
-        return value * 1_000 if name and name.endswith("timestamp-millis") else value
-
-    def _member(self, union: Any, value: Any) -> Any:
-        found = members(union)
-        if value is None:
-            return None
-        if len(found) == 1:
-            return self.column(found[0], value[1])
-        return {
-            f"member{place}": self.column(each, value[1])
-            if branch_name(each, self._known) == value[0]
-            else None
-            for place, each in enumerate(found)
-        }
-
-    def _branch(self, union: Any, name: str) -> Any:
-        return next(each for each in union if branch_name(each, self._known) == name)

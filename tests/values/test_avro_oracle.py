@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from spark_kafka_source.values import decode
 from tests.fuzz.mutations import edited
 from tests.fuzz.test_fuzz import EDITS
+from tests.values.avro_fit_oracle import by_fastavro
+from tests.values.avro_forms import Forms, drawn_rows
 from tests.values.avro_oracle import (
     agrees,
     decoded,
@@ -37,6 +39,18 @@ def test_what_was_written_is_read(data: st.DataObject) -> None:
     assert not found.status.any(), found.reason(int(found.status.argmax()))
     wanted = [expected(read(schema, schema, each), schema) for each in encoded]
     assert plain(found.array) == wanted
+
+
+@EACH
+@settings(drawn, max_examples=200)
+@given(st.integers(0, 1 << 32))
+def test_each_union_is_read_by_its_branches(seed: int) -> None:
+    """A number and a time in one union can be told apart, also in arrays and maps."""
+    schema, _, rows = drawn_rows(seed)
+    forms = Forms(schema)
+    found = decoded(schema, schema, [by_fastavro(schema, each) for each in rows])
+    assert not found.status.any(), found.reason(int(found.status.argmax()))
+    assert plain(found.array) == [forms.column(schema, each) for each in rows]
 
 
 @EACH
