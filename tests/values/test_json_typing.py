@@ -170,6 +170,6 @@ def test_the_options_are_spark_s_own_in_any_case() -> None:
     )
     write = plan_writes(config, {"value": from_ddl("a DOUBLE")}, "t")["value"]
     assert write.one({"a": None}) == b'{"a":null}'
+    avro = {"value.format": "avro", "value.schema": "{}", "value.ignorenullfields": "true"}
     with pytest.raises(ConfigurationError, match=r"'value\.ignoreNullFields'.*has no effect"):
-        TypedConfig.from_settings(Settings({"value.format": "avro", "value.ignorenullfields": "true",
-                                            "value.schema": "{}"}))  # fmt: skip
+        TypedConfig.from_settings(Settings(avro))
