@@ -54,7 +54,8 @@ def infer_schema(
     with KafkaConsumer(
         columns=(part,), token_provider=token_provider, enable_auto_commit=False, **plain
     ) as consumer:
-        return to_ddl(infer(_newest(consumer, topic, records, Deadline.after_ms(timeout_ms))))
+        newest = _newest(consumer, topic, records, Deadline.after_ms(timeout_ms))
+        return to_ddl(infer(newest, format.json))
 
 
 def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) -> Iterator[bytes]:

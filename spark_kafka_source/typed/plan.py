@@ -111,7 +111,7 @@ def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | N
         return AvroReader(schema, config.field_names, time_type, config.avro)
     if config.format is Format.JSON:
         validation = json_validation(config, schema)
-        return JsonReader(_json_type(schema), config.field_names, validation)
+        return JsonReader(_json_type(schema), config.field_names, validation, config.json)
     return ProtobufReader(schema, config.message or None, config.field_names, config.protobuf)
 
 

@@ -207,7 +207,8 @@ def _writer(
     if config.format is Format.JSON and (schema or kind):
         title = None if schema is None else _title(schema.text)
         validation = json_validation(config, schema)
-        return JsonWriter(schema, kind, config.ignored_names, validation), title
+        ignored = config.ignored_names
+        return JsonWriter(schema, kind, ignored, validation, config.json), title
     if schema is None:
         found = f"is missing, where '{config.option('format')}' is '{config.format}'"
         expected = f"Give it, or '{config.option('schema_subject')}'"

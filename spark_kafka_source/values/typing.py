@@ -45,7 +45,39 @@ class AvroTyping:
 
 @dataclass(frozen=True, slots=True)
 class JsonTyping:
-    """Options of Spark's `from_json` and `to_json`."""
+    """Options of Spark's `from_json`, `to_json` and `schema_of_json`."""
+
+    allow_non_numeric_numbers: bool = setting(
+        True,
+        meaning="whether `NaN` and infinities, bare or as strings, are numbers to read",
+        name="allowNonNumericNumbers",
+    )
+    allow_unquoted_control_chars: bool = setting(
+        False,
+        meaning="whether strings to read may have control characters, such as line breaks, as they"
+        " are",
+        name="allowUnquotedControlChars",
+    )
+    ignore_null_fields: bool = setting(
+        True,
+        meaning="whether null fields are left out when a row is written",
+        name="ignoreNullFields",
+    )
+    primitives_as_string: bool = setting(
+        False,
+        meaning="whether `infer_schema` makes numbers and booleans STRING",
+        name="primitivesAsString",
+    )
+    prefers_decimal: bool = setting(
+        False,
+        meaning="whether `infer_schema` makes numbers with a fraction DECIMAL where all digits fit",
+        name="prefersDecimal",
+    )
+    drop_field_if_all_null: bool = setting(
+        False,
+        meaning="whether `infer_schema` leaves out fields that are always null or empty arrays",
+        name="dropFieldIfAllNull",
+    )
 
 
 @dataclass(frozen=True, slots=True)

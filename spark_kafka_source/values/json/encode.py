@@ -72,9 +72,9 @@ def _object(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
     fields: list[pa.Array | pa.Scalar] = [pa.array([""] * len(array), pa.string())]
     for each in fit.fields:
         name = f",{json.dumps(each.name, ensure_ascii=False)}:"
-        if each.place is None:
+        if each.place is None and each.is_required:
             fields.append(pa.scalar(f"{name}null"))
-        else:
+        elif each.place is not None:
             fields.append(_joined(pa.scalar(name), _field(array.field(each.place), each, rows)))
     inner = pc.binary_join_element_wise(*fields, pa.scalar(""), null_handling="skip")
     return _around("{", pc.utf8_slice_codeunits(inner, 1), "}")

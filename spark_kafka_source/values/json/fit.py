@@ -138,12 +138,12 @@ def fit_columns(
         return Fit(given, path)
     if pa.types.is_struct(wanted) and pa.types.is_struct(given):
         found = places([each.name for each in given], [each.name for each in wanted], path, ignored)
-        fields = (
-            Field(each.name, place, fit_columns(given[place].type, each.type, ignored, inner))
-            for each in wanted
-            if (place := found.get(each.name)) is not None
-            for inner in (below(path, each.name),)
-        )
+        fields = []
+        for each in wanted:
+            place, inner = found.get(each.name), below(path, each.name)
+            kind = pa.null() if place is None else given[place].type
+            fit = fit_columns(kind, each.type, ignored, inner)
+            fields.append(Field(each.name, place, fit))
         return Fit(wanted, path, fields=tuple(fields))
     if pa.types.is_map(wanted) and pa.types.is_map(given):
         _check_keys(given, path)
@@ -415,3 +415,12 @@ def _either_field(one: Field, other: Field) -> Field:
     both = one.is_required and other.is_required
     one_of = (one.is_required or other.is_required) and one.fit.null and other.fit.null
     return replace(one, fit=_either(one.fit, other.fit), is_required=both or one_of)
+
+
+def with_nulls(fit: Fit) -> Fit:
+    """Return the same, but null fields are written where the schema allows a null."""
+    fields = (
+        replace(each, fit=with_nulls(each.fit), is_required=each.is_required or each.fit.null)
+        for each in fit.fields
+    )
+    return replace(fit, fields=tuple(fields), item=fit.item and with_nulls(fit.item))

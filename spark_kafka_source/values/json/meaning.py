@@ -28,9 +28,16 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.faults import Fault
-from spark_kafka_source.values.json.texts import DECODER, NotAScalarError, Number, with_texts
+from spark_kafka_source.values.json.texts import (
+    DECODER,
+    NotAScalarError,
+    Number,
+    decoder,
+    with_texts,
+)
 from spark_kafka_source.values.json.times import MICROS, days, micros
 from spark_kafka_source.values.json.types import within
+from spark_kafka_source.values.typing import JsonTyping
 
 MAX_DEPTH = 256
 """The deepest nesting of objects and arrays. Python's own limit depends on the caller's stack."""
@@ -46,6 +53,8 @@ _MOST_EXPONENT = 15
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _LONG_WAYS = re.compile(r'"(?:[^"\\]|\\.)*+"?|-?(?:Inf(?:inity)?|NaN)', re.DOTALL)
 
+DEFAULT = JsonTyping()
+
 Convert = Callable[[Any], Any]
 
 
@@ -60,10 +69,15 @@ class BadValueError(Exception):
 class Meaning:
     """Reader of texts as values of one type, in a form for `pa.array`."""
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, typing: JsonTyping = DEFAULT) -> None:
         """`kind` must come from `types.readable`."""
         self._kind = kind
-        self._convert = _converter(kind, "")
+        self._convert = _converter(kind, "", typing.allow_non_numeric_numbers)
+        self._typing = typing
+        self._decoder = decoder(
+            constants=typing.allow_non_numeric_numbers,
+            control_characters=typing.allow_unquoted_control_chars,
+        )
 
     def value(self, data: bytes) -> Any:
         """Return the value. Raises `BadValueError`."""
@@ -71,7 +85,7 @@ class Meaning:
             raise BadValueError(Fault.NESTING)
         try:
             text = data.decode()
-            found = loaded(text)
+            found = self._loaded(text)
         except UnicodeDecodeError:
             raise BadValueError(Fault.TEXT) from None
         except RecursionError:
@@ -82,6 +96,11 @@ class Meaning:
             return self._convert(found)
         except NotAScalarError:
             return self._convert(with_texts(_spelled(text), self._kind))
+
+    def _loaded(self, text: str) -> Any:
+        if self._typing.allow_non_numeric_numbers:
+            return loaded(text, self._decoder)
+        return self._decoder.decode(text)
 
 
 def is_deep(data: bytes) -> bool:
@@ -95,15 +114,15 @@ def is_deep(data: bytes) -> bool:
     return bool(depth.max(initial=0) > MAX_DEPTH)
 
 
-def loaded(text: str) -> Any:
+def loaded(text: str, by: json.JSONDecoder = DECODER) -> Any:
     """Parse a text, with numbers as they are written. Raises `ValueError`."""
     try:
-        return DECODER.decode(text)
+        return by.decode(text)
     except json.JSONDecodeError:
         spelled = _spelled(text)
         if spelled == text:
             raise
-        return DECODER.decode(spelled)
+        return by.decode(spelled)
 
 
 def _spelled(text: str) -> str:
@@ -121,17 +140,20 @@ def _long_way(found: re.Match[str]) -> str:
     return "-Infinity" if found[0][0] == "-" else "Infinity"
 
 
-def _converter(kind: pa.DataType, path: str) -> Convert:
+def _converter(kind: pa.DataType, path: str, names: bool) -> Convert:
+    """Return the conversion to a type. `names` says whether a string such as "NaN" is a float."""
     if pa.types.is_list(kind):
-        return _list(_converter(kind.value_type, f"{path}[]"), path)
+        return _list(_converter(kind.value_type, f"{path}[]", names), path)
     if pa.types.is_map(kind):
-        return _map(_converter(kind.item_type, f"{path}{{}}"), path)
+        return _map(_converter(kind.item_type, f"{path}{{}}", names), path)
     if pa.types.is_struct(kind):
-        children = {each.name: _converter(each.type, within(path, each.name)) for each in kind}
+        children = {
+            each.name: _converter(each.type, within(path, each.name), names) for each in kind
+        }
         return _struct(children, path)
     if pa.types.is_decimal(kind):
         return _decimal(kind.precision, kind.scale, path)
-    return _LEAVES[kind](path)
+    return _float(path, names) if pa.types.is_floating(kind) else _LEAVES[kind](path)
 
 
 def _integer(bits: int, path: str) -> Convert:
@@ -158,11 +180,11 @@ def _null(value: Any, path: str) -> Any:
     return None
 
 
-def _float(path: str) -> Convert:
+def _float(path: str, names: bool) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is Number:
             return float(value)
-        if type(value) is str and value in _NON_FINITE:
+        if type(value) is str and names and value in _NON_FINITE:
             return _NON_FINITE[value]
         return _null(value, path)
 
@@ -312,8 +334,6 @@ _LEAVES: dict[pa.DataType, Callable[[str], Convert]] = {
     pa.int16(): partial(_integer, 15),
     pa.int32(): partial(_integer, 31),
     pa.int64(): partial(_integer, 63),
-    pa.float32(): _float,
-    pa.float64(): _float,
     TIMESTAMP: partial(_timestamp, True),
     TIMESTAMP_NTZ: partial(_timestamp, False),
     pa.bool_(): _boolean,

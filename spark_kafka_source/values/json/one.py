@@ -24,41 +24,41 @@ from spark_kafka_source.values.one_value import (
 _MOST_SHOWN = 100
 
 
-def text_of_one(kind: pa.DataType, ignored: Collection[str] = ()) -> Text:
+def text_of_one(kind: pa.DataType, ignored: Collection[str] = (), *, nulls: bool = False) -> Text:
     """Return a writer of texts for values of a type, as `Array.to_pylist` of the type has them.
 
-    Dicts may have the fields whose paths are `ignored`. They are left out. Raises
-    `UnfitColumnError` for a type that JSON has no place for.
+    Dicts may have the fields whose paths are `ignored`. They are left out. So are fields that are
+    null, unless `nulls` are written. Raises `UnfitColumnError` for a type that JSON has no place
+    for.
     """
     if pa.types.is_struct(kind):
-        return _object(kind, ignored)
+        return _object(kind, ignored, nulls=nulls)
     if pa.types.is_map(kind):
-        return _map(kind, ignored)
+        return _map(text_of_one(kind.item_type, ignored, nulls=nulls))
     if pa.types.is_list(kind):
-        return _list(text_of_one(kind.value_type, ignored))
+        return _list(text_of_one(kind.value_type, ignored, nulls=nulls))
     return leaf(kind, free(kind).kind)
 
 
-def _object(kind: pa.DataType, ignored: Collection[str]) -> Text:
-    texts = {each.name: text_of_one(each.type, ignored) for each in kind}
+def _object(kind: pa.DataType, ignored: Collection[str], *, nulls: bool) -> Text:
+    texts = {each.name: _or_null(text_of_one(each.type, ignored, nulls=nulls)) for each in kind}
     names = {name: f"{string(name, '')}:" for name in texts}
 
     def text(value: Any, path: str) -> str:
         known_fields(value, names, path, ignored)
         there = ((name, value.get(name)) for name in names)
-        # Null fields are left out.
         fields = (
             names[name] + texts[name](each, below(path, name))
             for name, each in there
-            if each is not None
+            if nulls or each is not None
         )
         return f"{{{','.join(fields)}}}"
 
     return text
 
 
-def _map(kind: pa.DataType, ignored: Collection[str]) -> Text:
-    item = _or_null(text_of_one(kind.item_type, ignored))
+def _map(of_item: Text) -> Text:
+    item = _or_null(of_item)
 
     def text(value: Any, path: str) -> str:
         inner = f"{path}{{}}"

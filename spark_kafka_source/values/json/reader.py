@@ -12,7 +12,7 @@ from spark_kafka_source.values.arrow import gather
 from spark_kafka_source.values.decoding import Decoded
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.json import compiled, fast
-from spark_kafka_source.values.json.meaning import BadValueError, Meaning
+from spark_kafka_source.values.json.meaning import DEFAULT, BadValueError, Meaning
 from spark_kafka_source.values.json.tokens import TokenReader
 from spark_kafka_source.values.json.types import readable
 from spark_kafka_source.values.json.validation import Validation
@@ -20,6 +20,7 @@ from spark_kafka_source.values.kept import made_once
 from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.projection import projected
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.typing import JsonTyping
 
 
 class JsonReader:
@@ -34,19 +35,25 @@ class JsonReader:
         arrow_type: pa.DataType,
         fields: Iterable[str] | None = None,
         validation: Validation | None = None,
+        typing: JsonTyping = DEFAULT,
     ) -> None:
         """`fields` are paths such as `address.city`. Raises `SchemaError`.
 
-        A row that is not valid by `validation` is bad. It looks at all fields.
+        A row that is not valid by `validation` is bad. It looks at all fields. Where `typing` says
+        what a text means, rows are read one by one.
         """
         self._validation = validation
+        self._is_usual = (
+            typing.allow_non_numeric_numbers and not typing.allow_unquoted_control_chars
+        )
+        self._typing = typing
         self.arrow_type = projected(readable(arrow_type), fields)
-        self._meaning = Meaning(self.arrow_type)
+        self._meaning = Meaning(self.arrow_type, typing)
         self._fast = fast.FastReader(self.arrow_type)
         self._tokens = TokenReader(self.arrow_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_once, (JsonReader, self.arrow_type, None, self._validation)
+        return made_once, (JsonReader, self.arrow_type, None, self._validation, self._typing)
 
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
         """Return None: a JSON text describes itself."""
@@ -72,8 +79,10 @@ class JsonReader:
         if program_of is not None:
             rows.status[left & (program_of < 0)] = Fault.NO_PROGRAM
             left &= program_of >= 0
-        parts, others, few = [], np.flatnonzero(left), fast.FEW
-        if len(others) >= fast.FEW and (kernels := compiled.kernels(len(others))):
+        parts, others = [], np.flatnonzero(left)
+        # The others know the usual meaning only.
+        few = fast.FEW if self._is_usual else len(others) + 1
+        if len(others) >= few and (kernels := compiled.kernels(len(others))):
             found = self._tokens.read(kernels, octets, starts[others], ends[others])
             if found:
                 parts.append((found.array, others))

@@ -57,6 +57,8 @@ class ShapedText:
 
     shape: Shape
     ignored: frozenset[str]
+    nulls: bool = False
+    """Whether null fields are written wherever the schema allows a null."""
     made: "dict[Options, _Spot]" = field(default_factory=dict)
 
     def text(self, value: Any) -> str:
@@ -176,7 +178,8 @@ class _Object:
     def _field(self, name: str, value: Any, path: str) -> str:
         """Return the text of a field with its name, or an empty text if it is left out."""
         label, spot = self._at(name, path)
-        if value is not None or name in self._required or (self._is_map and spot.is_nullable):
+        writes_null = spot.is_nullable and (self._is_map or self._whole.nulls)
+        if value is not None or name in self._required or writes_null:
             return label + spot.text(value, below(path, name))
         return ""
 

@@ -13,12 +13,30 @@ class Number(str):
     __slots__ = ()
 
 
+def decoder(*, constants: bool = True, control_characters: bool = False) -> JSONDecoder:
+    """Return a decoder that keeps numbers as they are written.
+
+    `constants` says whether it reads `NaN` and infinities. `control_characters` says whether
+    strings may have them as they are. Decoding raises `ValueError`.
+    """
+    return JSONDecoder(
+        parse_int=Number,
+        parse_float=Number,
+        parse_constant=Number if constants else _refused,
+        strict=not control_characters,
+    )
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
 class NotAScalarError(Exception):
     """A string is wanted and an object or array was found. `with_texts` returns its text."""
 
 
-DECODER = JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
-_SCAN = DECODER.raw_decode
+DECODER = decoder()
+_SCAN = decoder(control_characters=True).raw_decode
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r"[ \t\r\n]*([,:\]}])[ \t\r\n]*")
 

@@ -10,7 +10,8 @@ from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
-from spark_kafka_source.values.json.fit import Fit, fit_columns, fit_shape, free
+from spark_kafka_source.values.json.fit import Fit, fit_columns, fit_shape, free, with_nulls
+from spark_kafka_source.values.json.meaning import DEFAULT
 from spark_kafka_source.values.json.one import text_of_one
 from spark_kafka_source.values.json.schema import column_type
 from spark_kafka_source.values.json.shape import Shape
@@ -18,6 +19,7 @@ from spark_kafka_source.values.json.shaped import ShapedText
 from spark_kafka_source.values.json.validation import Validation
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.typing import JsonTyping
 
 Described: TypeAlias = Any
 """What a schema says: the type of one in DDL, or the `Shape` of a JSON Schema. None without one."""
@@ -32,20 +34,22 @@ class JsonWriter:
         kind: pa.DataType | None = None,
         ignored: Collection[str] = (),
         validation: Validation | None = None,
+        typing: JsonTyping = DEFAULT,
     ) -> None:
         """`schema` is a JSON Schema, or DDL, or None to write any type that JSON has.
 
         Without a schema `kind` is the type of the values. `ignored` are the paths of fields that
         are left out if the schema does not have them. A row that is not valid by `validation` is
-        not written. Raises `SchemaError`.
+        not written. `typing` says whether null fields are. Raises `SchemaError`.
         """
         self._described = _described(schema) if isinstance(schema, SchemaText) else schema
         self._kind, self._ignored, self._validation = kind, frozenset(ignored), validation
+        self._typing = typing
         self._fit = keeping_last(self._planned)
         self._text_of_one: Callable[[Any], str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self._described, self._kind, self._ignored, self._validation)
+        parts = (self._described, self._kind, self._ignored, self._validation, self._typing)
         return made_once, (JsonWriter, *parts)
 
     @property
@@ -67,6 +71,10 @@ class JsonWriter:
         self._fit(kind)
 
     def _planned(self, kind: pa.DataType) -> Fit:
+        found = self._compared(kind)
+        return found if self._typing.ignore_null_fields else with_nulls(found)
+
+    def _compared(self, kind: pa.DataType) -> Fit:
         given = plain(kind)
         if isinstance(self._described, Shape):
             return fit_shape(given, self._described, self._ignored)
@@ -91,9 +99,10 @@ class JsonWriter:
         return text
 
     def _text(self) -> Callable[[Any], str]:
+        nulls = not self._typing.ignore_null_fields
         if isinstance(self._described, Shape):
-            return ShapedText(self._described, self._ignored).text
-        text = text_of_one(plain(self.arrow_type), self._ignored)
+            return ShapedText(self._described, self._ignored, nulls).text
+        text = text_of_one(plain(self.arrow_type), self._ignored, nulls=nulls)
         return lambda value: text(value, "")
 
 
