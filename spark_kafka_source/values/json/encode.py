@@ -229,6 +229,12 @@ _CHECKS: dict[pa.DataType, Callable[[pa.Array, Fit, Integers], None]] = {
 }
 
 
+def text_of_leaf(value: object, kind: pa.DataType) -> str:
+    """Return the text that a value of a type that is not nested has as a column of one row."""
+    found: str = _LEAVES.get(kind, _plain)(pa.array([value], kind))[0].as_py()
+    return found
+
+
 # -- leaves ----------------------------------------------------------------------------------------
 
 

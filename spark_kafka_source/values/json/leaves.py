@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values import one_value
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
-from spark_kafka_source.values.json.encode import encode
+from spark_kafka_source.values.json.encode import text_of_leaf
 
 Text = Callable[[Any, str], str]
 """Returns the text of a value that is not None. Raises `UnencodableRowError` with the path."""
@@ -33,19 +33,13 @@ def leaf(kind: pa.DataType, written: pa.DataType) -> Text:
 
 
 def _real(kind: pa.DataType, value: Any, path: str) -> str:
-    return by_column(one_value.real(value, kind, path), kind)
+    return text_of_leaf(one_value.real(value, kind, path), kind)
 
 
 def _decimal(kind: pa.DataType, value: Any, path: str) -> str:
     number = one_value.unscaled(value, kind, path)
     digits = tuple(map(int, str(abs(number))))
     return str(Decimal((int(number < 0), digits, -kind.scale)))
-
-
-def by_column(value: Any, kind: pa.DataType) -> str:
-    """Return the text that a value has as a column of one row."""
-    found: bytes = encode(pa.array([value], kind))[0].as_py()
-    return found.decode()
 
 
 def boolean(value: Any, path: str) -> str:
@@ -86,7 +80,7 @@ def _time(kind: pa.DataType, zone: str, value: Any, path: str) -> str:
     try:
         time = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:  # In UTC its year may be 0 or 10000.
-        return by_column(micros, kind)
+        return text_of_leaf(micros, kind)
     return f'"{time.isoformat(timespec="microseconds")}{zone}"'
 
 

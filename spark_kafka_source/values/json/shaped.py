@@ -19,7 +19,7 @@ import pyarrow as pa
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values.errors import quoted
 from spark_kafka_source.values.fitting import below
-from spark_kafka_source.values.json.encode import has_format
+from spark_kafka_source.values.json.encode import has_format, text_of_leaf
 from spark_kafka_source.values.json.fit import (
     BASE64,
     described,
@@ -33,7 +33,6 @@ from spark_kafka_source.values.json.leaves import (
     Text,
     base64,
     boolean,
-    by_column,
     day,
     local_time,
     moment,
@@ -117,7 +116,7 @@ class _Spot:
             if not (self._is_open or math.isfinite(value)):
                 self._refuse(value, path)
             is_single = isinstance(value, np.floating) and value.itemsize < 8
-            return by_column(value, pa.float32() if is_single else pa.float64())
+            return text_of_leaf(value, pa.float32() if is_single else pa.float64())
         if isinstance(value, Decimal):
             return _decimal_text(value) or self._refuse(value, path)
         number = index(value)
