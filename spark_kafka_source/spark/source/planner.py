@@ -99,6 +99,7 @@ class OffsetPlanner:
                 each: end.leader_epoch for each, end in found.items() if end.leader_epoch >= 0
             },
             topic_ids=_topic_ids(topics, where),
+            cluster_id=self.client.cluster.cluster_id,
         )
 
     def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
@@ -126,6 +127,12 @@ class OffsetPlanner:
         except KafkaError:
             return True  # The look will raise the error, too.
         return set(where) != ends.offsets.keys() or _topic_ids(topics, where) != ends.topic_ids
+
+    def cluster_id(self) -> str:
+        """Return the cluster's id; empty if brokers give none. Only the first call asks."""
+        if not self.client.cluster.cluster_id:
+            self.client.retrying("Metadata", lambda deadline: self.client.topics((), deadline))
+        return self.client.cluster.cluster_id
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first offset that each partition still has."""
