@@ -88,6 +88,16 @@ def partitions_deleted(gone: Iterable[TopicPartition]) -> DataLossError:
     )
 
 
+def partitions_left_out(left_out: Iterable[TopicPartition]) -> DataLossError:
+    """Return the error for partitions that the query read, and that its options no longer name."""
+    return DataLossError(
+        "PARTITIONS_DELETED",
+        f"The query no longer subscribes to {listed(sorted(left_out))}, which it read up to the "
+        "last micro-batch. Name the topics again; or, to leave their newer records out, run the "
+        "query once with failOnDataLoss=false, and the checkpoint forgets them",
+    )
+
+
 def partition_offset_changed(
     topic_partition: TopicPartition, before: int, now: int
 ) -> DataLossError:

@@ -13,6 +13,7 @@ from spark_kafka_source.spark.conditions import (
     not_copied,
     partition_offset_changed,
     partitions_deleted,
+    partitions_left_out,
     topics_recreated,
 )
 from spark_kafka_source.spark.source.data_loss import DataLoss
@@ -47,8 +48,11 @@ def new_starts(
             topics_recreated(recreated, "" if position.cluster_id else ends.cluster_id)
         )
     gone = position.offsets.keys() - ends.offsets.keys() - known_gone.keys()
-    if gone:
-        data_loss.report(partitions_deleted(gone))
+    left_out = {each for each in gone if not planner.reads(each)}
+    if gone - left_out:
+        data_loss.report(partitions_deleted(gone - left_out))
+    if left_out:
+        data_loss.report(partitions_left_out(left_out))
     anew = [each for each in ends.offsets if each.topic in recreated]
     added = ends.offsets.keys() - position.offsets.keys() - set(anew)
     back = {

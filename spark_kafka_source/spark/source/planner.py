@@ -83,12 +83,20 @@ class OffsetPlanner:
         patience = self._patience()
         while True:
             ends = self._log_ends_once(read)
-            lost = {each for each, offset in read.items() if ends.offsets.get(each, -1) < offset}
+            lost = {
+                each
+                for each, offset in read.items()
+                if ends.offsets.get(each, -1) < offset and self.reads(each)
+            }
             if lost <= self._lost or patience.expired:
                 self._lost = lost
                 return ends
             logger.warning("%s no longer reach what was read; asking again", listed(sorted(lost)))
             time.sleep(min(_ASK_AGAIN_SECONDS, patience.remaining_seconds()))
+
+    def reads(self, where: TopicPartition) -> bool:
+        """Whether the query reads this partition, if it exists."""
+        return self._options.subscription.has(where)
 
     def _log_ends_once(self, read: Offsets) -> LogEnds:
         topics, where = self._partitions(read)

@@ -52,6 +52,9 @@ class FakePlanner(OffsetPlanner):
         log = self._log
         return LogEnds(dict(log.end), dict(log.epochs), dict(log.topic_ids), log.cluster_id)
 
+    def reads(self, _: TopicPartition) -> bool:
+        return True  # Whatever is in the log.
+
     def cluster_id(self) -> str:
         return self._log.cluster_id
 
