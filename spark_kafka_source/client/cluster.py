@@ -103,6 +103,8 @@ class Cluster:
 
     def __init__(self, access: Access = Access.READ) -> None:
         self.access = access
+        self.cluster_id = ""
+        """The id in the newest metadata; empty if brokers give none."""
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
         self.learnt_at_seconds: dict[str, float] = {}
@@ -115,6 +117,7 @@ class Cluster:
         """Take in a broker's answer. Return its topics. Raises `BrokerError` for its error code."""
         if response.error_code:
             raise BrokerError(error_code(response.error_code), "Metadata")
+        self.cluster_id = response.cluster_id or ""
         self.brokers = {
             broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in response.brokers

@@ -2,7 +2,8 @@
 
 The offset log of a query has one file for each micro-batch, `offsets/N`: a version, a line about
 the query, then a line of JSON for each source. Lines that this package wrote get the form that
-Spark's own connector reads. Topic ids and leader epochs are dropped: only this package knows them.
+Spark's own connector reads. The cluster's id, topic ids and leader epochs are dropped: only this
+package knows them.
 """
 
 import argparse

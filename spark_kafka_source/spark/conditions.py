@@ -88,6 +88,16 @@ def partitions_deleted(gone: Iterable[TopicPartition]) -> DataLossError:
     )
 
 
+def partitions_left_out(left_out: Iterable[TopicPartition]) -> DataLossError:
+    """Return the error for partitions that the query read, and that its options no longer name."""
+    return DataLossError(
+        "PARTITIONS_DELETED",
+        f"The query no longer subscribes to {listed(sorted(left_out))}, which it read up to the "
+        "last micro-batch. Name the topics again; or, to leave their newer records out, run the "
+        "query once with failOnDataLoss=false, and the checkpoint forgets them",
+    )
+
+
 def partition_offset_changed(
     topic_partition: TopicPartition, before: int, now: int
 ) -> DataLossError:
@@ -99,12 +109,30 @@ def partition_offset_changed(
     )
 
 
-def topics_recreated(names: Iterable[str]) -> DataLossError:
-    """Return the error for topics that were deleted and created again since the last read."""
-    return DataLossError(
-        "PARTITIONS_DELETED",
+def topics_recreated(names: Iterable[str], perhaps_in: str = "") -> DataLossError:
+    """Return the error for topics that were deleted and created again since the last read.
+
+    `perhaps_in` is the cluster's id, if the last read may have been of another cluster.
+    """
+    text = (
         f"Topics {listed(sorted(names))} were deleted and made anew since the last micro-batch: "
-        "their topic ids changed, and the records that were not read before are gone",
+        "their topic ids changed, and the records that were not read before are gone"
+    )
+    if perhaps_in:
+        text += (
+            ". If instead they moved to this cluster with their offsets, give the option "
+            f"'movedToCluster' as {perhaps_in!r}"
+        )
+    return DataLossError("PARTITIONS_DELETED", text)
+
+
+def not_copied(topic_partition: TopicPartition, read: int, end: int) -> DataLossError:
+    """Return the error for a copy of a partition that ends before the offset that was read."""
+    return DataLossError(
+        "PARTITION_OFFSET_CHANGED",
+        f"{topic_partition} was read up to offset {read}, and in the cluster that 'movedToCluster' "
+        f"names it ends at {end}: the records in between were not copied. Start the query again "
+        "once they are, before anything else is written there",
     )
 
 

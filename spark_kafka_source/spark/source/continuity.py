@@ -10,8 +10,10 @@ from spark_kafka_source.spark.conditions import (
     available_now_end_shrunk,
     cannot_read_range,
     log_truncated,
+    not_copied,
     partition_offset_changed,
     partitions_deleted,
+    partitions_left_out,
     topics_recreated,
 )
 from spark_kafka_source.spark.source.data_loss import DataLoss
@@ -41,10 +43,16 @@ def new_starts(
     """
     recreated = _recreated_topics(position, ends)
     if recreated:
-        data_loss.report(topics_recreated(recreated))
+        # An older checkpoint does not say which cluster it is of.
+        data_loss.report(
+            topics_recreated(recreated, "" if position.cluster_id else ends.cluster_id)
+        )
     gone = position.offsets.keys() - ends.offsets.keys() - known_gone.keys()
-    if gone:
-        data_loss.report(partitions_deleted(gone))
+    left_out = {each for each in gone if not planner.reads(each)}
+    if gone - left_out:
+        data_loss.report(partitions_deleted(gone - left_out))
+    if left_out:
+        data_loss.report(partitions_left_out(left_out))
     anew = [each for each in ends.offsets if each.topic in recreated]
     added = ends.offsets.keys() - position.offsets.keys() - set(anew)
     back = {
@@ -63,6 +71,22 @@ def new_starts(
         **_added_starts(added - back.keys(), planner, data_loss),
         **back,
     }
+
+
+def moved_starts(
+    position: SourceOffset, ends: LogEnds, planner: OffsetPlanner, data_loss: DataLoss
+) -> Offsets:
+    """Return the starts of all partitions after the topics moved to another cluster.
+
+    The offsets of `position` count there. Its topic ids and leader epochs do not.
+    """
+    read = {each: at for each, at in position.offsets.items() if each in ends.offsets}
+    for each in sorted(read):
+        if ends.offsets[each] < read[each]:
+            data_loss.report(not_copied(each, read[each], ends.offsets[each]))
+            read[each] = ends.offsets[each]
+    here = SourceOffset({**position.offsets, **read})
+    return {**read, **new_starts(here, ends, planner, data_loss)}
 
 
 def aged_out(begin: Offsets, ends: LogEnds, planner: OffsetPlanner, data_loss: DataLoss) -> Offsets:

@@ -13,9 +13,10 @@ class LogEnds:
     """Ends of partitions by the isolation level, or planned ends.
 
     `leader_epochs` has the epochs of the leaders that gave the ends. Old brokers give no epoch or
-    no topic id.
+    no topic id, and some give no `cluster_id`: it is empty then.
     """
 
     offsets: Offsets
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    cluster_id: str = ""

@@ -257,4 +257,5 @@ def _only(mine: Collection[TopicPartition], ends: LogEnds) -> LogEnds:
         {each: end for each, end in ends.offsets.items() if each in mine},
         {each: epoch for each, epoch in ends.leader_epochs.items() if each in mine},
         {name: topic_id for name, topic_id in ends.topic_ids.items() if name in topics},
+        ends.cluster_id,
     )

@@ -36,6 +36,7 @@ from spark_kafka_source.spark.source.bounds import (
     ending_bound,
     starting_bound,
 )
+from spark_kafka_source.spark.source.cluster_moves import MOVED_TO_CLUSTER
 from spark_kafka_source.spark.source.data_loss import DataLoss
 from spark_kafka_source.spark.source.planning import ALL_OFFSETS
 from spark_kafka_source.spark.source.subscription import (
@@ -143,6 +144,13 @@ class SourceOptions:
             like(True),
             "`true`: lost records are an error; `false`: they are only logged",
         ),
+    )
+    moved_to_cluster: str | None = option(
+        MOVED_TO_CLUSTER,
+        if_given(parsed("a cluster's id", _not_blank)),
+        "the topics moved, with their offsets, to the cluster with this id: go on there at the "
+        "same offsets",
+        Use.STREAM_READ,
     )
     columns: tuple[str, ...] = combined(
         _columns,

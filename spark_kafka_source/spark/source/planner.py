@@ -83,12 +83,20 @@ class OffsetPlanner:
         patience = self._patience()
         while True:
             ends = self._log_ends_once(read)
-            lost = {each for each, offset in read.items() if ends.offsets.get(each, -1) < offset}
+            lost = {
+                each
+                for each, offset in read.items()
+                if ends.offsets.get(each, -1) < offset and self.reads(each)
+            }
             if lost <= self._lost or patience.expired:
                 self._lost = lost
                 return ends
             logger.warning("%s no longer reach what was read; asking again", listed(sorted(lost)))
             time.sleep(min(_ASK_AGAIN_SECONDS, patience.remaining_seconds()))
+
+    def reads(self, where: TopicPartition) -> bool:
+        """Whether the query reads this partition, if it exists."""
+        return self._options.subscription.has(where)
 
     def _log_ends_once(self, read: Offsets) -> LogEnds:
         topics, where = self._partitions(read)
@@ -99,6 +107,7 @@ class OffsetPlanner:
                 each: end.leader_epoch for each, end in found.items() if end.leader_epoch >= 0
             },
             topic_ids=_topic_ids(topics, where),
+            cluster_id=self.client.cluster.cluster_id,
         )
 
     def _partitions(self, read: Offsets) -> tuple[list[Topic], list[TopicPartition]]:
@@ -126,6 +135,12 @@ class OffsetPlanner:
         except KafkaError:
             return True  # The look will raise the error, too.
         return set(where) != ends.offsets.keys() or _topic_ids(topics, where) != ends.topic_ids
+
+    def cluster_id(self) -> str:
+        """Return the cluster's id; empty if brokers give none. Only the first call asks."""
+        if not self.client.cluster.cluster_id:
+            self.client.retrying("Metadata", lambda deadline: self.client.topics((), deadline))
+        return self.client.cluster.cluster_id
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first offset that each partition still has."""

@@ -1,6 +1,7 @@
 """A query's offset in Spark's checkpoint, in the formats of this package and of Spark's connector.
 
-Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. Offsets of Spark's own
+Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. Releases after 0.2.0 also
+write the cluster's id (KIP-78) into it, which 0.2.0 passes over. Offsets of Spark's own
 connector, `{"topic": {"0": 23}}`, are read as well, so that its checkpoints can be continued.
 Spark compares offsets as strings, so they are sorted by topic, then by partition number.
 """
@@ -33,7 +34,7 @@ class SourceOffset:
     partitions in the first micro-batch, later of added, recreated or truncated ones. With them a
     replay reads the same rows, even if the topics have changed. `leader_epochs` are the epochs
     under which the ends were found. `initial` marks the offset before the first micro-batch, which
-    has no partition.
+    has no partition. `cluster_id` is empty in older checkpoints, and if brokers give none.
     """
 
     offsets: Offsets
@@ -41,6 +42,7 @@ class SourceOffset:
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     initial: bool = False
+    cluster_id: str = ""
 
     def follows(self, before: "SourceOffset") -> bool:
         """Whether all partitions without an entry in `starts` go on from `before`."""
@@ -61,6 +63,8 @@ class SourceOffset:
             found["leaderEpochs"] = by_topic(self.leader_epochs)
         if self.topic_ids:
             found["topicIds"] = {name: str(id_) for name, id_ in sorted(self.topic_ids.items())}
+        if self.cluster_id:
+            found["clusterId"] = self.cluster_id
         if self.initial:
             found["initial"] = True
         return found
@@ -98,6 +102,7 @@ class SourceOffset:
             leader_epochs=_by_partition(found.get("leaderEpochs", {})),
             topic_ids={name: UUID(text) for name, text in found.get("topicIds", {}).items()},
             initial=bool(found.get("initial", False)),
+            cluster_id=_text(found.get("clusterId", "")),
         )
 
 
@@ -111,6 +116,12 @@ def by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]
     for (topic, partition), number in sorted(numbers.items()):
         found[topic][str(partition)] = number
     return dict(found)
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise TypeError("this is no text")
+    return found
 
 
 def _by_partition(found: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:

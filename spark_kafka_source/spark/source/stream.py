@@ -36,11 +36,13 @@ from spark_kafka_source.spark.source.admission import (
 )
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
 from spark_kafka_source.spark.source.byte_limit import ByteLimit
+from spark_kafka_source.spark.source.cluster_moves import has_moved
 from spark_kafka_source.spark.source.continuity import (
     Gone,
     aged_out,
     check_pinned_end,
     gone_from,
+    moved_starts,
     new_starts,
 )
 from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
@@ -112,8 +114,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if start is not None:
             self._position = SourceOffset.from_json(start)
-            self._finished(self._position)
         with hiding(self._options.hidden):
+            if start is not None and self._position is not None:
+                self._finished(self._position)
             end = self._look_in_time(self._position, limit)
         if end is self._position:
             if self._available_now:
@@ -133,12 +136,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         A replay after a restart has the same tasks.
         """
         before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
-        starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
-        if self._position_unknown or not after.follows(before):
-            # Spark before 4.2 gives the query's position only now.
-            with hiding(self._options.hidden):
-                starts |= self._starts(before, ends)
-            self._position_unknown = False
+        with hiding(self._options.hidden):
+            starts, ends = self._planned(before, after)
         return plan_tasks(starts, ends, self._options)
 
     def commit(self, end: Mapping[str, Any]) -> None:
@@ -195,7 +194,32 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         max_bytes = self._options.max_bytes_per_trigger
         return None if max_bytes is None else ByteLimit(self._planner.client, max_bytes)
 
+    def _has_moved(self, position: SourceOffset) -> bool:
+        """Whether the query goes on in another cluster. Raises as `has_moved` does."""
+        moved_to = self._options.moved_to_cluster
+        # Only then must the brokers be asked, and most often they have said it by then.
+        is_asked = moved_to is not None or position.cluster_id
+        return bool(is_asked) and has_moved(position, self._planner.cluster_id(), moved_to)
+
+    def _planned(self, before: SourceOffset, after: SourceOffset) -> tuple[Offsets, LogEnds]:
+        """Return the starts and the ends of a micro-batch."""
+        starts, ends = {**before.offsets, **after.starts}, _ends_at(after)
+        if self._has_moved(after):
+            # The other cluster planned this micro-batch, and it is run again here.
+            ends = self._planner.log_ends(after.offsets)
+            here = moved_starts(after, ends, self._planner, self._options.data_loss)
+            offsets = {each: here[each] for each in after.offsets.keys() & here.keys()}
+            starts |= {each: min(starts[each], at) for each, at in offsets.items()}
+            return starts, LogEnds(offsets, topic_ids=ends.topic_ids)
+        if self._position_unknown or not after.follows(before):
+            # Spark before 4.2 gives the query's position only now.
+            starts |= self._starts(before, ends)
+            self._position_unknown = False
+        return starts, ends
+
     def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
+        if self._has_moved(position):
+            return  # Its leader epochs are of the other cluster. The next micro-batch is committed.
         if self._group is not None:
             # Only what the query read as a member. There may be no next time: the partitions may
             # belong to another member by then.
@@ -300,7 +324,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._position_unknown = True
             if not ends.offsets:
                 return INITIAL
-            return SourceOffset(ends.offsets, {}, ends.leader_epochs, ends.topic_ids)
+            return _source_offset(ends.offsets, {}, ends)
         before, taken = position, _NONE
         if self._group is not None:
             before, ends, taken = self._group.share(position, ends)
@@ -320,7 +344,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         nothing_new = not starts and (end == position.offsets or not end)
         if nothing_new and not position.initial:
             return position
-        return SourceOffset(end, starts, ends.leader_epochs, ends.topic_ids)
+        return _source_offset(end, starts, ends)
 
     def _limited(self, begin: Offsets, end: Offsets, limit: ReadLimit | None) -> Offsets:
         if isinstance(limit, ReadMaxRows):
@@ -333,6 +357,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the starts of the partitions that do not go on from `position`."""
         if position.initial:
             return self._planner.resolve(self._options.starting or FROM_LATEST, ends.offsets)
+        if has_moved(position, ends.cluster_id, self._options.moved_to_cluster):
+            return moved_starts(position, ends, self._planner, self._options.data_loss)
         starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
         still_gone = {each: of for each, of in self._gone.items() if each not in ends.offsets}
         self._gone = {**still_gone, **gone_from(position, ends)}
@@ -351,7 +377,16 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _ends_at(position: SourceOffset) -> LogEnds:
-    return LogEnds(position.offsets, position.leader_epochs, position.topic_ids)
+    return LogEnds(
+        position.offsets, position.leader_epochs, position.topic_ids, position.cluster_id
+    )
+
+
+def _source_offset(offsets: Offsets, starts: Offsets, ends: LogEnds) -> SourceOffset:
+    """Return the offset of a micro-batch up to `offsets`, as the logs are at `ends`."""
+    return SourceOffset(
+        offsets, starts, ends.leader_epochs, ends.topic_ids, cluster_id=ends.cluster_id
+    )
 
 
 def _refuse_unsupported(options: SourceOptions) -> None:

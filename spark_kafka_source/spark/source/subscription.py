@@ -35,6 +35,10 @@ class Assign:
         """Whether the topic is one of these, if it exists."""
         return topic in self.topic_names
 
+    def has(self, where: TopicPartition) -> bool:
+        """Whether the partition is one of these, if it exists."""
+        return where in self.topic_partitions
+
     def wants(self, _: Topic) -> bool:
         """Return True: the client asks only for these topics."""
         return True
@@ -95,6 +99,10 @@ class Subscribe:
         """Whether the topic is one of these, if it exists."""
         return topic in self.topic_names
 
+    def has(self, where: TopicPartition) -> bool:
+        """Whether the partition is of one of these topics."""
+        return self.names(where.topic)
+
     def wants(self, _: Topic) -> bool:
         """Return True: the client asks only for these topics."""
         return True
@@ -143,6 +151,10 @@ class SubscribePattern:
     def names(self, topic: str) -> bool:
         """Whether a topic of this name matches."""
         return bool(_compiled(self.pattern).search(topic))
+
+    def has(self, where: TopicPartition) -> bool:
+        """Whether the partition's topic matches."""
+        return self.names(where.topic)
 
     def wants(self, topic: Topic) -> bool:
         """Whether the topic matches, and is not internal."""
@@ -195,6 +207,13 @@ class OnlyPartitions:
         """Whether the subscription names the topic."""
         return self.subscription.names(topic)
 
+    def has(self, where: TopicPartition) -> bool:
+        """Whether the subscription has the topic, and the partition has one of the numbers."""
+        return self.subscription.has(where) and self._has_number(where)
+
+    def _has_number(self, where: TopicPartition) -> bool:
+        return any(where.partition in numbers for numbers in self.numbers)
+
     def wants(self, topic: Topic) -> bool:
         """Whether the subscription has the topic."""
         return self.subscription.wants(topic)
@@ -207,9 +226,7 @@ class OnlyPartitions:
         Raises `ConfigurationError` if none has, and no partition is `known` to have existed.
         """
         found = self.subscription.select(topics, known)
-        selected = [
-            each for each in found if any(each.partition in numbers for numbers in self.numbers)
-        ]
+        selected = [each for each in found if self._has_number(each)]
         if found and not selected and not known:
             most = max(each.partition for each in found)
             raise ConfigurationError(

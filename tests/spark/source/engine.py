@@ -33,6 +33,7 @@ class Log:
         self.epochs: dict[TopicPartition, int] = {}
         self.epoch_ends: dict[TopicPartition, int] = {}
         self.topic_ids: dict[str, UUID] = {}
+        self.cluster_id = ""
         self.committed: dict[TopicPartition, int] = {}
 
     def commit(self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object) -> None:
@@ -48,7 +49,14 @@ class FakePlanner(OffsetPlanner):
         self.closed = False
 
     def log_ends(self, _: Offsets = MappingProxyType({})) -> LogEnds:
-        return LogEnds(dict(self._log.end), dict(self._log.epochs), dict(self._log.topic_ids))
+        log = self._log
+        return LogEnds(dict(log.end), dict(log.epochs), dict(log.topic_ids), log.cluster_id)
+
+    def reads(self, _: TopicPartition) -> bool:
+        return True  # Whatever is in the log.
+
+    def cluster_id(self) -> str:
+        return self._log.cluster_id
 
     def news(self, _: LogEnds, pace: Pace) -> bool:
         time.sleep(pace.pause_seconds)

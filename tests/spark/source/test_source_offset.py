@@ -32,6 +32,7 @@ SOURCE_OFFSETS = st.builds(
     st.dictionaries(TOPIC_PARTITIONS, st.integers(0, 2**31 - 1), max_size=8),
     st.dictionaries(st.text(max_size=5), st.uuids(), max_size=4),
     st.booleans(),
+    st.text(max_size=5),
 )
 
 # Texts of release 0.1.0 (before format 2), of Spark's own connector, and of the present code.
@@ -43,6 +44,10 @@ PEER = '{"a":{"10":23,"0":5},"b":{"0":4}}'
 FORMAT_2 = (
     '{"version": 2, "offsets": {"a": {"0": 5, "10": 23}}, "starts": {"a": {"0": 2}}, '
     '"leaderEpochs": {"a": {"0": 7}}, "topicIds": {"a": "00000000-0000-0000-0000-000000000001"}}'
+)
+
+FORMAT_2_OF_CLUSTER = (
+    '{"version": 2, "offsets": {"a": {"0": 5}}, "clusterId": "MkU3OEVBNTcwNTJENDM2Qg"}'
 )
 
 
@@ -66,6 +71,8 @@ def test_sorted_by_topic_then_by_number() -> None:
 def test_the_form_in_the_checkpoint() -> None:
     offset = SourceOffset({A10: 23, A0: 5}, {A0: 2}, {A0: 7}, {"a": ID})
     assert written(offset) == FORMAT_2
+    assert read(FORMAT_2_OF_CLUSTER) == SourceOffset({A0: 5}, cluster_id="MkU3OEVBNTcwNTJENDM2Qg")
+    assert written(read(FORMAT_2_OF_CLUSTER)) == FORMAT_2_OF_CLUSTER
     assert written(SourceOffset({A0: 5})) == '{"version": 2, "offsets": {"a": {"0": 5}}}'
     assert written(INITIAL) == '{"version": 2, "offsets": {}, "initial": true}'
 
@@ -83,6 +90,7 @@ def test_the_text_does_not_depend_on_the_order(offset: SourceOffset, random: Ran
         shuffled(offset.leader_epochs),
         shuffled(offset.topic_ids),
         offset.initial,
+        offset.cluster_id,
     )
     assert written(other) == written(offset)
 
@@ -147,6 +155,8 @@ GARBAGE: list[Any] = [
     {"version": 2, "offsets": {}, "topicIds": {"a": 5}},
     {"version": 2, "offsets": {}, "topicIds": {"a": None}},
     {"version": 2, "offsets": {}, "topicIds": ["a"]},
+    {"version": 2, "offsets": {}, "clusterId": None},
+    {"version": 2, "offsets": {}, "clusterId": 5},
     {"a": 5},
     {"a": "0"},
     {"a": {"0": "5"}},
@@ -174,7 +184,9 @@ def test_garbage_is_refused_with_what_would_be_right(found: Any) -> None:
     assert len(str(refused.value)) < 500
 
 
-NAMES = st.sampled_from(["version", "offsets", "starts", "leaderEpochs", "topicIds", "initial"])
+NAMES = st.sampled_from(
+    ["version", "offsets", "starts", "leaderEpochs", "topicIds", "clusterId", "initial"]
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=3),
     lambda inner: (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chispa import assert_df_equality
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.traffic import Batches, Events, failure, sizes, stream, wait_until
@@ -283,6 +283,43 @@ def test_a_deleted_topic_of_a_pattern_is_data_loss(
     gone.delete()
     text = failure(query)
     assert f"[KAFKA_DATA_LOSS.PARTITIONS_DELETED] {gone.name}-0 existed" in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ({"subscribe": "$T-a,$T-b"}, {"subscribe": "$T-a"}, "$T-b-0, $T-b-1"),
+        ({"subscribePattern": "$T-."}, {"subscribePattern": "$T-a"}, "$T-b-0, $T-b-1"),
+        ({"assign": '{"$T-a":[0,1]}'}, {"assign": '{"$T-a":[0]}'}, "$T-a-1"),
+        ({"subscribe": "$T-a"}, {"subscribe": "$T-a", "partitions": "0"}, "$T-a-1"),
+    ],
+    ids=["subscribe", "pattern", "assign", "partitions"],
+)
+def test_what_is_no_longer_subscribed_to_is_no_deleted_topic(
+    spark: SparkSession,
+    events: Events,
+    run: Run,
+    change: tuple[dict[str, str], dict[str, str], str],
+) -> None:
+    before, after, left_out = change
+    for suffix in ("a", "b"):
+        events.another(suffix).fill(2, 2)
+
+    def frame(named: dict[str, str], **more: object) -> DataFrame:
+        texts = {name: text.replace("$T", events.name) for name, text in named.items()}
+        return stream(spark, events.options(**{"subscribe": None, **texts, **more}))
+
+    run(frame(before), Batches())
+    events.another("a").write(["more"])
+    with pytest.raises(StreamingQueryException) as failed:
+        run(frame(after), Batches())
+    found = f"no longer subscribes to {left_out.replace('$T', events.name)}, which"
+    assert f"[KAFKA_DATA_LOSS.PARTITIONS_DELETED] The query {found}" in str(failed.value)
+    assert "failOnDataLoss=false" in str(failed.value)
+    rows = Batches()
+    run(frame(after, failOnDataLoss=False), rows)
+    run(frame(after), rows)
+    assert rows.values == ["more"]
 
 
 def test_a_topic_made_anew_with_fewer_rows_is_data_loss(
