@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records.packing import Varints, pack
-from spark_kafka_source.records.types import ColumnTypeError
 from spark_kafka_source.records.varints import Integers
 
 Mask = npt.NDArray[np.bool_]
@@ -16,20 +15,6 @@ def valid(array: pa.Array) -> Mask:
     """Return which elements are not null."""
     found: Mask = array.is_valid().to_numpy(zero_copy_only=False)
     return found
-
-
-def cast(array: pa.Array, wanted: pa.DataType, what: str) -> pa.Array:
-    """Cast a column of values to the type that `what` has. Raises `ColumnTypeError`.
-
-    An older pyarrow casts a struct only to one with the same fields in the same order.
-    """
-    if array.type == wanted:
-        return array
-    try:
-        return array.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        expected = f"{wanted}, as {what} is: {error}"
-        raise ColumnTypeError("value", array.type, expected) from error
 
 
 def joined(count: int, *parts: "pa.BinaryArray | bytes") -> pa.BinaryArray:
