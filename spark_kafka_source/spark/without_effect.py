@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
@@ -28,6 +29,8 @@ _OPTION_OF_A_TABLE = "option."
 # `kafka.group` and librdkafka's `fetch.wait.max.ms` are as near as this. The options of other
 # sources and sinks are further off, and queries hand such options to all of theirs.
 _A_SLIP = 0.75
+# No other source has options of these names. One without effect would change what values mean.
+_OF_VALUES = ("key.", "value.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,12 @@ class WithoutEffect:
     """Options by the names of other clients, if the likeness of names does not lead to ours."""
     of_spark: frozenset[str] = frozenset()
     """Options that Spark itself reads and hands on in this direction only."""
+
+
+MEANT_IN_FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {"avroschema": "value.schema", "messagename": "value.message", "descfilepath": "value.schema"}
+)
+"""Options of Spark's own functions for typed values that have other names here."""
 
 
 class UnknownOptions(Enum):
@@ -70,7 +79,8 @@ def check_options_not_read(
     """Warn of `given` options that are not among the `options` for `use`, with the reason.
 
     `given` maps names in lower case to the names as written; `texts` has the values. Raises
-    `ConfigurationError` for a name that is close to a valid one, unless `unknownOptions` is `warn`.
+    `ConfigurationError` for a name that is close to a valid one, and for any unknown name that
+    begins with `key.` or `value.`, unless `unknownOptions` is `warn`.
     The user's intent would not be met, and a warning goes to a worker's standard error, which few
     people see.
     """
@@ -97,8 +107,9 @@ def _check_unknown(
     known = (*read, *reasons)
     meant = elsewhere or nearest(name, known)
     is_slip = elsewhere or nearest(name, known, _A_SLIP) in read
-    if is_slip and unknown is UnknownOptions.FAIL:
-        expected = f"Did you mean '{meant}'? Or set 'unknownOptions' to 'warn' to have it ignored"
+    if (is_slip or name.lower().startswith(_OF_VALUES)) and unknown is UnknownOptions.FAIL:
+        instead = f"Did you mean '{meant}'?" if meant else "See docs/options.md."
+        expected = f"{instead} Or set 'unknownOptions' to 'warn' to have it ignored"
         raise ConfigurationError(name, "there is no such option", expected)
     _warn(name, f"; did you mean '{meant}'?" if meant else "")
 

@@ -29,5 +29,5 @@ def quoted(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:  # Python does not write an integer of thousands of digits.
-        text = f"a {type(value).__name__}"
+        text = "a number of thousands of digits"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

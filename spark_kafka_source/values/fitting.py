@@ -17,6 +17,7 @@ from spark_kafka_source.values.outcome import Mask
 
 _MOST_NAMES = 20
 _OPTION = "'value.ignore.fields'"
+_NO_FIELD = "the schema has no such field"
 _EXACT_BITS = {16: 11, 32: 24, 64: 53}
 """The bits of the integers that a float of this width has exactly."""
 
@@ -86,9 +87,11 @@ def no_such_field(name: str, wanted: Iterable[str], path: str) -> tuple[str, str
     names = list(wanted)
     listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     alike = [each for each in names if each.lower() == name.lower()]
-    near = f"Names count with their case: did you mean {alike[0]!r}? " if alike else ""
+    found = f"The schema has: {listed or 'no field'}"
+    if alike:
+        return _NO_FIELD, f"Names count with their case: did you mean {alike[0]!r}? {found}"
     option = f"To leave it out, give {_OPTION} {below(path, name)!r}"
-    return "the schema has no such field", f"{near}The schema has: {listed or 'no field'}. {option}"
+    return _NO_FIELD, f"{found}. {option}"
 
 
 def missing_field(path: str, wanted: object) -> NoReturn:
@@ -257,5 +260,5 @@ def converted(
         # As text, since Python has neither nanoseconds nor the year 10,000.
         first = array.slice(int(np.flatnonzero(other)[0]), 1).cast(pa.string())[0]
         where = f"{path}: " if path else ""
-        reason = f"{where}{first} is not a whole {wanted}"
+        reason = f"{where}{first} is not a whole {wanted}, or beyond its range"
         raise UnencodableRowError(np.unique(rows[other]).tolist(), reason) from None

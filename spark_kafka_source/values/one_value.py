@@ -62,19 +62,26 @@ def known_fields(
 
 
 def items_of(value: Any, path: str) -> Sequence[Any]:
-    """Return the items of a list or another iterable. Raises `UnencodableRowError`."""
-    if isinstance(value, (*_ALONE, Mapping)) or not isinstance(value, Iterable):
+    """Return the items of a list, or of another sequence, such as an array of numpy.
+
+    Raises `UnencodableRowError`, also for an iterator, which can be read only once, and for a set,
+    which has no order.
+    """
+    if isinstance(value, list | tuple):
+        return value
+    is_sequence = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    if isinstance(value, (*_ALONE, Mapping)) or not is_sequence:
         refuse(path, f"{quoted(value)} is no list")
-    return value if isinstance(value, list | tuple) else list(value)
+    return list(value)
 
 
 def pairs_of(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
     """Return the entries of a map, given as a dict or as pairs. Raises `UnencodableRowError`."""
     if isinstance(value, Mapping):
         return list(value.items())
-    pairs = None if isinstance(value, _ALONE) else value
-    if not isinstance(pairs, Iterable):
+    if isinstance(value, _ALONE) or not hasattr(value, "__len__"):
         refuse(path, f"{quoted(value)} is no dict")
+    pairs: Iterable[Any] = value
     found = [tuple(each) if isinstance(each, list | tuple) else () for each in pairs]
     if any(len(each) != 2 for each in found):
         refuse(path, f"{quoted(value)} is no dict, nor a list of pairs")
@@ -165,7 +172,7 @@ def moment(value: Any, kind: pa.DataType, path: str) -> int:
         nanos = _nanos_since_1970(value, kind, path)
     number, rest = divmod(nanos, _NANOS_OF[kind.unit])
     if rest or number not in _INT64:
-        refuse(path, f"{quoted(value)} is not a whole {kind}")
+        refuse(path, f"{quoted(value)} is not a whole {kind}, or beyond its range")
     return number
 
 

@@ -244,7 +244,7 @@ def test_what_fits_is_written_from_a_column_and_from_a_dict(
 
 
 NOT_IN_A_DICT: list[tuple[dict[Any, Any], str]] = [
-    ({"i32": 10**5000}, "i32: a value of the type int is no int32"),
+    ({"i32": 10**5000}, "i32: a number of thousands of digits (int) is no int32"),
     ({"i32": 1 << 31}, "i32: 2147483648 (int) is no int32"),
     ({"i32": True}, "i32: True (bool) is no int32"),
     ({"i32": 1.0}, "i32: 1.0 (float) is no int32"),

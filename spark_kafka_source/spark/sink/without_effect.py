@@ -5,7 +5,7 @@ https://kafka.apache.org/documentation/#producerconfigs
 
 from spark_kafka_source.client.without_effect import by_option
 from spark_kafka_source.producer.without_effect import MEANT_BY_OTHERS, WITHOUT_EFFECT
-from spark_kafka_source.spark.without_effect import WithoutEffect
+from spark_kafka_source.spark.without_effect import MEANT_IN_FUNCTIONS, WithoutEffect
 
 WRITING = WithoutEffect(
     reasons={
@@ -24,6 +24,7 @@ WRITING = WithoutEffect(
     },
     meant={
         **MEANT_BY_OTHERS,
+        **MEANT_IN_FUNCTIONS,
         **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "topic"),
     },
     # Options of the stream itself, which Spark hands on.

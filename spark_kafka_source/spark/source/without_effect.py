@@ -5,7 +5,7 @@ https://kafka.apache.org/documentation/#consumerconfigs
 
 from spark_kafka_source.client.without_effect import MEANT_BY_OTHERS, by_option
 from spark_kafka_source.consumer.without_effect import WITHOUT_EFFECT
-from spark_kafka_source.spark.without_effect import WithoutEffect
+from spark_kafka_source.spark.without_effect import MEANT_IN_FUNCTIONS, WithoutEffect
 
 READING = WithoutEffect(
     reasons={
@@ -32,6 +32,7 @@ READING = WithoutEffect(
     },
     meant={
         **MEANT_BY_OTHERS,
+        **MEANT_IN_FUNCTIONS,
         **dict.fromkeys(("topics", "kafka.topic", "kafka.topics"), "subscribe"),
     },
 )

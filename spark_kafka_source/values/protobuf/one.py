@@ -360,10 +360,7 @@ def _refuse_message(value: object, message: Message, at: At) -> NoReturn:
 
 
 def _shown(value: object) -> str:
-    try:
-        return f"{quoted(value)} ({type(value).__name__})"
-    except ValueError:  # Python shows no number of thousands of digits.
-        return f"a value of the type {type(value).__name__}"
+    return f"{quoted(value)} ({type(value).__name__})"
 
 
 _ENCODED: dict[Kind, Callable[[int], bytes]] = {
