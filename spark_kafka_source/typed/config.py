@@ -74,7 +74,7 @@ class FormatConfig:
     schema: str = setting(
         "",
         meaning="the schema to read with: for Avro as JSON, for JSON as DDL or a JSON Schema,"
-        " for Protobuf as a descriptor set in base64",
+        " for Protobuf as the text of a `.proto` file or as descriptors in base64",
     )
     schema_subject: str = setting(
         "",

@@ -46,6 +46,7 @@ SLIPS = [
     ("kafka.isolation.levle", "kafka.isolation.level"),
     ("unknownOption", "unknownOptions"),
     ("topics", "subscribe"),
+    ("avroSchema", "value.schema"),
 ]
 
 
@@ -64,6 +65,18 @@ def test_a_slip_may_be_warned_of_instead(
 ) -> None:
     (message,) = warned(caplog, **{unknown: "secret", "UNKNOWNOPTIONS": "Warn"})
     assert message == f"Option '{unknown}' has no effect here; did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize("name", ["value.mode", "value.positionalFieldMatching", "key.x"])
+def test_an_unknown_option_of_values_is_an_error(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its effect would be missing in the values, and a warning is seen by few."""
+    with pytest.raises(ConfigurationError, match="there is no such option") as refused:
+        parsed(**{name: "hidden-text"})
+    assert refused.value.option == name
+    assert "hidden-text" not in str(refused.value)
+    assert warned(caplog, **{name: "hidden-text", "unknownOptions": "warn"})
 
 
 def test_a_slip_of_security_is_an_error_whatever_is_said() -> None:

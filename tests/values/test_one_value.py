@@ -6,6 +6,7 @@ import pickle
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -92,6 +93,18 @@ def test_what_does_not_fit_avro_fits_neither_as_a_column(
     assert reason in failed.value.reason
     with pytest.raises(UnencodableRowError):
         encode_one(by, {**GOOD, name: value})
+
+
+def test_what_can_be_read_once_or_has_no_order_is_no_list() -> None:
+    """An iterator is empty after its first use, and a set has no order."""
+    by = writer(ONE)
+    for name, value, reason in (
+        ("a", iter([1]), "is no list"), ("a", {1, 2}, "is no list"), ("a", {1: 2}, "is no list"),
+        ("m", iter([("k", 1)]), "is no dict"), ("m", zip("k", [1], strict=True), "is no dict"),
+    ):  # fmt: skip
+        with pytest.raises(UnencodableRowError, match=f"{name}: .* {reason}"):
+            by.one({**GOOD, name: value})
+    assert by.one({**GOOD, "a": np.array([1], np.int16)}) == by.one(GOOD)
 
 
 @pytest.mark.parametrize(
