@@ -21,6 +21,12 @@ from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
 
 _ONLY_APPENDS = "Kafka's topics only grow"
+_OF_TABLES = (
+    "Give 'host:port'. Is this a table of CREATE TABLE? Spark gives a table's OPTIONS to no Python "
+    "data source. Make it a view: CREATE TEMPORARY VIEW v USING pykafka OPTIONS "
+    "(`kafka.bootstrap.servers` 'host:port', subscribe 'events'). Or give the options in each "
+    "query: SELECT * FROM t WITH (`kafka.bootstrap.servers` = 'host:port', subscribe = 'events')"
+)
 
 
 @lru_cache(maxsize=8)
@@ -71,11 +77,13 @@ class KafkaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> "source.KafkaBatchReader":
         """Return the reader for `spark.read`."""
+        self._check_given()
         self._check_schema(schema)
         return source.KafkaBatchReader(self._to_read())
 
     def streamReader(self, schema: StructType) -> "source.KafkaStreamReader":
         """Return the reader for `spark.readStream`."""
+        self._check_given()
         self._check_schema(schema)
         return source.KafkaStreamReader(self._to_read())
 
@@ -105,10 +113,16 @@ class KafkaDataSource(DataSource):
         return self._source_options
 
     def _writer(self, schema: StructType) -> "sink.KafkaWriter":
+        self._check_given()
         given = tuple(self._given.items())
         return sink.planned_writer(
             schema, _sink_options(given, self.token_provider, self.redaction)
         )
+
+    def _check_given(self) -> None:
+        if self._source_options is None and not self._given:
+            found = "is missing, as all options are"
+            raise ConfigurationError("kafka.bootstrap.servers", found, _OF_TABLES)
 
     def _check_schema(self, schema: StructType) -> None:
         if schema != self.schema():
