@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         RecordLimit,
         RecordTooLargeError,
         RowTooLargeError,
+        TimestampOverflowError,
         TimestampType,
         UnencodableRowError,
     )
@@ -82,6 +83,7 @@ __all__ = [
     "RecordTooLargeError",
     "RowTooLargeError",
     "Segment",
+    "TimestampOverflowError",
     "TimestampType",
     "UnencodableRowError",
     "batches",
@@ -127,6 +129,7 @@ if not TYPE_CHECKING:
             "Record": "encode",
             "RecordLimit": "types",
             "RecordTooLargeError": "types",
+            "TimestampOverflowError": "types",
             "RowTooLargeError": "types",
             "Segment": "chunk",
             "TimestampType": "types",
