@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         RecordLimit,
         RecordTooLargeError,
         RowTooLargeError,
+        TimestampOverflowError,
         TimestampType,
         UnencodableRowError,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "Row",
     "RowTooLargeError",
     "Segment",
+    "TimestampOverflowError",
     "TimestampType",
     "UnencodableRowError",
     "batches",
@@ -130,6 +132,7 @@ if not TYPE_CHECKING:
             "Record": "encode",
             "RecordLimit": "types",
             "RecordTooLargeError": "types",
+            "TimestampOverflowError": "types",
             "RowTooLargeError": "types",
             "Segment": "chunk",
             "TimestampType": "types",

@@ -16,7 +16,7 @@ from spark_kafka_source.records.chunk import Chunk
 from spark_kafka_source.records.headers import locate_headers, within_limit
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located, Slices
-from spark_kafka_source.records.types import Bytes
+from spark_kafka_source.records.types import Bytes, TimestampOverflowError
 
 HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
@@ -62,9 +62,9 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
 
     A record without headers has null in `headers`. Errors in headers show only if `headers` is
     among the columns. Raises `CorruptRecordError` for malformed records, for a header key that is
-    not UTF-8, and for a timestamp beyond the range of microseconds in 64 bits. With the column
-    `headers` it raises `RecordTooLargeError` for a record with more than one header per 64 bytes of
-    `chunk.limit`, unless the limit passes over the record.
+    not UTF-8, and `TimestampOverflowError` for a timestamp beyond microseconds in 64 bits. With the
+    column `headers` it raises `RecordTooLargeError` for a record with more than one header per 64
+    bytes of `chunk.limit`, unless the limit passes over the record.
     """
     located = locate(chunk)
     if "headers" in columns:
@@ -122,11 +122,8 @@ def _timestamp(chunk: Chunk, located: Located) -> pa.Array:
     if least < -MAX_TIMESTAMP_MS or most > MAX_TIMESTAMP_MS:
         bad = (timestamp_ms > MAX_TIMESTAMP_MS) | (timestamp_ms < -MAX_TIMESTAMP_MS)
         row = bad.argmax()
-        reason = (
-            f"KAFKA_MALFORMED_RECORD_TIMESTAMP: timestamp overflow, {timestamp_ms[row]} ms is more "
-            "than 64 bits of microseconds hold"
-        )
-        raise CorruptRecordError(chunk.topic_partition, int(located.offset[row]), reason)
+        offset, found = int(located.offset[row]), int(timestamp_ms[row])
+        raise TimestampOverflowError(chunk.topic_partition, offset, found)
     return pa.array(timestamp_ms * MICROSECONDS).view(TIMESTAMP_TYPE)
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from spark_kafka_source.errors import CorruptRecordError, LocalError
+from spark_kafka_source.topic_partition import TopicPartition
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 """Contiguous bytes, indexed as unsigned 8-bit integers."""
@@ -50,6 +52,30 @@ class AbortedTransaction(NamedTuple):
 
 class RecordTooLargeError(CorruptRecordError):
     """A record at `offset`, or a snappy block that begins there, takes more than the limit."""
+
+
+class TimestampOverflowError(CorruptRecordError):
+    """A record at `offset` has a timestamp beyond Arrow's and Spark's microseconds in 64 bits.
+
+    The log is not damaged. Its producer wrote another unit than Kafka's milliseconds. `timestamp`
+    is the number.
+    """
+
+    def __init__(self, topic_partition: TopicPartition, offset: int, timestamp: int) -> None:
+        reason = (
+            f"KAFKA_MALFORMED_RECORD_TIMESTAMP: timestamp overflow, {timestamp} ms is more than 64 "
+            "bits of microseconds hold. The log is not damaged: Kafka's timestamps are "
+            "milliseconds since 1970, and the record's producer wrote another unit"
+            f"{_as_nanoseconds(timestamp)}. Correct the producer. To read these records, leave the "
+            "column 'timestamp' out: in Spark by the option 'columns'"
+        )
+        super().__init__(topic_partition, offset, reason)
+        self.args, self.timestamp = (topic_partition, offset, timestamp), timestamp
+
+
+def _as_nanoseconds(timestamp: int) -> str:
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=timestamp // 1_000)
+    return f" (as nanoseconds it is {at:%Y-%m-%dT%H:%M:%SZ})"
 
 
 class ColumnTypeError(LocalError):

@@ -16,11 +16,18 @@ from spark_kafka_source.spark import sink, source
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
 from spark_kafka_source.spark.py_files import warn_of_py_files
 from spark_kafka_source.spark.redaction import Redaction
+from spark_kafka_source.spark.short_errors import short_errors
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
 
 _ONLY_APPENDS = "Kafka's topics only grow"
+_OF_TABLES = (
+    "Give 'host:port'. Is this a table of CREATE TABLE? Spark gives a table's OPTIONS to no Python "
+    "data source. Make it a view: CREATE TEMPORARY VIEW v USING pykafka OPTIONS "
+    "(`kafka.bootstrap.servers` 'host:port', subscribe 'events'). Or give the options in each "
+    "query: SELECT * FROM t WITH (`kafka.bootstrap.servers` = 'host:port', subscribe = 'events')"
+)
 
 
 @lru_cache(maxsize=8)
@@ -60,6 +67,7 @@ class KafkaDataSource(DataSource):
         """Return the name of the format: `format("pykafka")`."""
         return "pykafka"
 
+    @short_errors
     def schema(self) -> StructType:
         """Return the columns of Spark's own Kafka connector, or those that the options name.
 
@@ -69,22 +77,28 @@ class KafkaDataSource(DataSource):
         typed = options.typed_columns
         return kafka_schema(options.columns) if typed is None else typed_schema(typed.schema)
 
+    @short_errors
     def reader(self, schema: StructType) -> "source.KafkaBatchReader":
         """Return the reader for `spark.read`."""
+        self._check_given()
         self._check_schema(schema)
         return source.KafkaBatchReader(self._to_read())
 
+    @short_errors
     def streamReader(self, schema: StructType) -> "source.KafkaStreamReader":
         """Return the reader for `spark.readStream`."""
+        self._check_given()
         self._check_schema(schema)
         return source.KafkaStreamReader(self._to_read())
 
+    @short_errors
     def writer(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
         """Return the writer for `df.write`."""
         if overwrite:
             raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
         return self._writer(schema)
 
+    @short_errors
     def streamWriter(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
         """Return the writer for `df.writeStream`.
 
@@ -105,10 +119,16 @@ class KafkaDataSource(DataSource):
         return self._source_options
 
     def _writer(self, schema: StructType) -> "sink.KafkaWriter":
+        self._check_given()
         given = tuple(self._given.items())
         return sink.planned_writer(
             schema, _sink_options(given, self.token_provider, self.redaction)
         )
+
+    def _check_given(self) -> None:
+        if self._source_options is None and not self._given:
+            found = "is missing, as all options are"
+            raise ConfigurationError("kafka.bootstrap.servers", found, _OF_TABLES)
 
     def _check_schema(self, schema: StructType) -> None:
         if schema != self.schema():

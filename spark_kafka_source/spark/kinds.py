@@ -16,10 +16,12 @@ T_co = TypeVar("T_co", covariant=True)
 Texts = Mapping[str, str]
 """The given texts, by the names of options in lower case."""
 
-TOPIC_NAMES = "Names have up to 249 letters, digits, dots, dashes and underscores"
+TOPIC_NAMES = (
+    "Names have up to 249 letters, digits, dots, dashes and underscores, and are not '.' or '..'"
+)
 """Kafka's rule for the name of a topic, in words."""
 
-TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 
 _BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

@@ -5,13 +5,13 @@ https://spark.apache.org/docs/latest/configuration.html: `spark.redaction.regex`
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 
 from pyspark.sql import SparkSession
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, KafkaError
+from spark_kafka_source.spark.short_errors import ShortErrors
 
 # Errors show only the beginning or a piece of a value, and no valid value has megabytes.
 _MOST_SEARCHED = 100_000
@@ -48,12 +48,17 @@ class Redaction:
         )
 
 
-@contextmanager
-def hiding(options: Container[str]) -> Iterator[None]:
-    """Hide the values of these options, by names in lower case, in errors raised within."""
-    try:
-        yield
-    except ConfigurationError as error:
-        if error.option.lower() not in options:
-            raise
-        raise error.without_values() from None
+class hiding(ShortErrors):  # noqa: N801  # It is used as a function: `with hiding(options):`.
+    """Hide the values of these options, by names in lower case, in errors raised within.
+
+    It shortens these errors, too.
+    """
+
+    def __init__(self, options: Container[str]) -> None:
+        self._options = options
+
+    def told(self, error: KafkaError) -> KafkaError:
+        """Return the error without an option's hidden value."""
+        if isinstance(error, ConfigurationError) and error.option.lower() in self._options:
+            return error.without_values()
+        return error

@@ -1,5 +1,6 @@
 """Stage 2b: the columns have PySpark's types and the written data."""
 
+import pickle
 from inspect import signature
 from typing import Any
 
@@ -18,7 +19,6 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source import records
-from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import (
     COLUMNS,
     COLUMNS_WITH_HEADERS,
@@ -26,6 +26,7 @@ from spark_kafka_source.records import (
     Chunk,
     Codec,
     Record,
+    TimestampOverflowError,
     chunks,
     encode_batch,
     record_batch,
@@ -156,9 +157,18 @@ def test_timestamps_under_a_delete_horizon_are_those_written() -> None:
 def test_a_timestamp_past_what_microseconds_hold_is_named(timestamp_ms: int) -> None:
     fetch = encode_batch([Record(timestamp_ms=0), Record(timestamp_ms=timestamp_ms)])
     message = "at offset 1: KAFKA_MALFORMED_RECORD_TIMESTAMP: timestamp overflow"
-    with pytest.raises(CorruptRecordError, match=message):
+    with pytest.raises(TimestampOverflowError, match=message) as refused:
         rows_of(fetch)
+    assert refused.value.timestamp == timestamp_ms
+    assert "The log is not damaged" in str(refused.value)
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
     assert len(rows_of(fetch, end=1)) == 1
+
+
+def test_nanoseconds_are_recognised() -> None:
+    fetch = encode_batch([Record(timestamp_ms=1_712_345_678_123_456_789)])
+    with pytest.raises(TimestampOverflowError, match="as nanoseconds it is 2024-04-05T19:34:38Z"):
+        rows_of(fetch)
 
 
 def test_arrow_keeps_nothing_of_the_fetch() -> None:

@@ -1,6 +1,7 @@
 """Registration of the source in a session: automatic or explicit, without a warning."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.settings import BOOTSTRAP_SERVERS
+from tests.spark.traffic import Events
 
 GIVEN = BOOTSTRAP_SERVERS | {"subscribe": "a"}
 PROJECT = Path(__file__).parents[2]
@@ -65,6 +67,36 @@ def test_a_misspelt_option_is_an_error_on_the_driver_at_load(spark: SparkSession
     with pytest.raises(Exception, match=r"Did you mean 'startingOffsets'\?"):
         reader.load()
     assert reader.option("unknownOptions", "warn").load().columns
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_table_names_the_ways_that_work(spark: SparkSession, events: Events) -> None:
+    """Spark stores a table's options, and hands none of them to a Python data source."""
+    events.fill(3)
+    address = events.kafka.bootstrap_servers
+    spark.sql(
+        f"CREATE TABLE t USING pykafka OPTIONS (`kafka.bootstrap.servers` '{address}', "
+        f"subscribe '{events.name}')"
+    )
+    try:
+        with pytest.raises(Exception, match="CREATE TEMPORARY VIEW") as failed:
+            spark.table("t").collect()
+        with pytest.raises(Exception, match="CREATE TEMPORARY VIEW"):
+            spark.sql("INSERT INTO t SELECT * FROM t")
+        ways = (
+            str(failed.value).replace("host:port", address).replace("'events'", f"'{events.name}'")
+        )
+        view = re.search(r"CREATE TEMPORARY VIEW .*?\)", ways)
+        query = re.search(r"SELECT \* FROM t WITH \(.*?\)", ways)
+        assert view is not None
+        assert query is not None
+        spark.sql(view[0])
+        assert spark.table("v").count() == 3
+        assert spark.sql(query[0]).count() == 3
+    finally:
+        spark.sql("DROP TABLE t")
+        spark.catalog.dropTempView("v")
 
 
 @pytest.mark.spark

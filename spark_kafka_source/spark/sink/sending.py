@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
+from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES
 from spark_kafka_source.spark.sink.options import SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
@@ -32,12 +34,12 @@ class Sending:
     def send(self, columns: pa.RecordBatch) -> None:
         """Give rows to the producer, and wait for room if it has none.
 
-        Raises the errors of earlier rows, `NullTopicError`, and the errors of `send_columns`. An
-        error names a row by its place in this partition of the DataFrame.
+        Raises the errors of earlier rows, `NullTopicError`, `UnencodableRowError` for a text that
+        cannot be a topic's name, and the errors of `send_columns`. An error names a row by its
+        place in this partition of the DataFrame.
         """
-        if self._topic is None and columns["topic"].null_count:
-            row = pc.index(columns["topic"].is_null(), True).as_py()
-            raise null_topic(self._place(self.row_count + row))
+        if self._topic is None:
+            self._check_topics(columns["topic"])
         try:
             future = self._producer.send_columns(self._topic, columns)
         except UnencodableRowError as error:
@@ -56,6 +58,18 @@ class Sending:
         self._producer.flush(self._patience_seconds)
         for first_row, future in self._on_their_way:
             self._raise(first_row, future.exception(0))
+
+    def _check_topics(self, names: pa.Array) -> None:
+        if names.null_count:
+            row = pc.index(names.is_null(), True).as_py()
+            raise null_topic(self._place(self.row_count + row))
+        bad = [each for each in pc.unique(names).to_pylist() if not TOPIC_NAME.fullmatch(each)]
+        if bad:
+            among = pc.is_in(names, value_set=pa.array(bad, names.type))
+            rows = pc.indices_nonzero(among).to_pylist()
+            reason = f"its topic {shown(bad[0])} cannot be a topic's name. {TOPIC_NAMES}"
+            rows = [self.row_count + row for row in rows]
+            raise UnencodableRowError(rows, f"{reason} (counted within {self._part})")
 
     def _raise_failures(self) -> None:
         for first_row, future in self._on_their_way:

@@ -1,5 +1,6 @@
 """Batches: the driver looks up the offsets once per `load()`. Each partition is one range."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -7,14 +8,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
+from spark_kafka_source.spark.conditions import listed, partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding
-from spark_kafka_source.spark.source.bounds import Bound, Extreme, Given, NamedBound
+from spark_kafka_source.spark.source.bounds import AtTimestamp, Bound, Extreme, Given, NamedBound
 from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.progress import Progress
+
+logger = logging.getLogger(__name__)
 
 _FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
 _TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)
@@ -57,12 +60,29 @@ class KafkaBatchReader(DataSourceReader):
             for each, start in self._starting.bound.offsets.items():
                 if start > latest.get(each, start):
                     raise start_after_end(each, start, latest[each], resolved=True)
+        if isinstance(self._ending.bound, AtTimestamp):
+            _warn_of_order(planner, self._ending.option, latest)
         starts = planner.resolve(self._starting, latest)
         ends = planner.resolve(self._ending, latest)
         for each in sorted(ends):
             if starts[each] > ends[each]:
                 raise start_after_end(each, starts[each], ends[each], resolved=True)
         return starts, ends
+
+
+def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None:
+    """Warn of topics in which a record of an earlier time may come after the end."""
+    names = sorted({each.topic for each in latest})
+    ordered = planner.log_append_topics(names)
+    unordered = [name for name in names if name not in ordered]
+    if unordered:
+        logger.warning(
+            "Option '%s' ends each partition at its first record of that time or later. In %s the "
+            "producers give the times (CreateTime), so older records may follow, and they are not "
+            "read. To have them, end later and filter by the column 'timestamp'",
+            option,
+            listed(unordered),
+        )
 
 
 def _refuse_latest(starting: NamedBound) -> None:

@@ -137,6 +137,15 @@ def test_a_null_topic_is_refused_in_the_task(spark: SparkSession, events: Events
     assert "[KAFKA_NULL_TOPIC_IN_DATA] Row 0 of partition 0 of the DataFrame has no topic" in text
 
 
+def test_a_bad_name_in_the_column_topic_names_the_row(spark: SparkSession, events: Events) -> None:
+    events.create()
+    topics = f"IF(id = 2, 'two words', '{events.name}') AS topic"
+    frame = spark.range(0, 4, 1, 1).selectExpr("'a' AS value", topics)
+    text = refused(frame, to(events, topic=None))
+    assert "Row 2: its topic 'two words' cannot be a topic's name" in text
+    assert "(counted within partition 0 of the DataFrame)" in text
+
+
 @pytest.mark.parametrize(
     ("header", "said"),
     [

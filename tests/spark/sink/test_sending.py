@@ -97,6 +97,20 @@ def test_a_row_that_a_broker_refuses_is_named(producer: FakeProducer) -> None:
     assert "(counted within partition 3 of the DataFrame)" in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["two words", "", "a/b", ".", "..", "\u00e9", "a" * 250, "a\n"])
+def test_a_text_that_is_no_topics_name_is_named_with_its_rows(
+    producer: FakeProducer, name: str
+) -> None:
+    to_send = sending(producer, None)
+    to_send.send(pa.RecordBatch.from_pydict({"value": ["v"] * 2, "topic": ["a", "b"]}))
+    with pytest.raises(UnencodableRowError, match="cannot be a topic's name") as refused:
+        to_send.send(pa.RecordBatch.from_pydict({"value": ["v"] * 3, "topic": ["a", name, name]}))
+    assert refused.value.rows == (3, 4)
+    assert "(counted within partition 3 of the DataFrame)" in str(refused.value)
+    assert len(str(refused.value)) < 500
+    assert len(producer.sent) == 1
+
+
 def test_a_null_topic_is_named_before_anything_of_its_batch_is_sent(producer: FakeProducer) -> None:
     to_send = sending(producer, None)
 

@@ -9,7 +9,7 @@ from chispa import assert_df_equality
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.traffic import Batches, Events, failure, sizes, stream, wait_until
+from tests.spark.traffic import Batches, Events, batch, failure, sizes, stream, wait_until
 from tests.spark_session import Run, Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -320,6 +320,19 @@ def test_what_is_no_longer_subscribed_to_is_no_deleted_topic(
     run(frame(after, failOnDataLoss=False), rows)
     run(frame(after), rows)
     assert rows.values == ["more"]
+
+
+def test_nanoseconds_are_no_damage_and_the_other_columns_can_be_read(
+    spark: SparkSession, events: Events, start: Start
+) -> None:
+    events.create(message_timestamp_after_max_ms=str(2**63 - 1))
+    events.write(["1"], timestamp_ms=1_712_345_678_123_456_789)
+    text = failure(start(stream(spark, events.options()).writeStream.format("noop")))
+    assert "TimestampOverflowError" in text
+    assert "The log is not damaged" in text
+    assert "as nanoseconds it is 2024-04-05T19:34:38Z" in text
+    rows = batch(spark, events.options(columns="value")).collect()
+    assert [bytes(row.value) for row in rows] == [b"1"]
 
 
 def test_a_topic_made_anew_with_fewer_rows_is_data_loss(
