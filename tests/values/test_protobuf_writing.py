@@ -11,14 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from google.protobuf import duration_pb2, json_format, timestamp_pb2
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.fitting import UnfitColumnError
 from spark_kafka_source.values.protobuf import ProtobufWriter
 from tests.values import protobuf_columns as columns
 from tests.values.protobuf_oracle import reader_of
 from tests.values.protobuf_schemas import Files, file_set, message_class
+from tests.values.protobuf_wire import sized
 from tests.values.test_protobuf_cases import descriptors, proto
 from tests.values.test_protobuf_oracle import SEEDS, drawn, typings
 
@@ -179,6 +183,7 @@ def test_a_required_field_is_missed_before_any_row() -> None:
 DAY = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, datetime.UTC)
 WHOLE = DAY.replace(microsecond=0)
 BEFORE = datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, datetime.UTC)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 TIMEZONE = datetime.timezone(datetime.timedelta(hours=2))
 TOOK = datetime.timedelta(seconds=-1, microseconds=-500)
 GIVEN: list[tuple[str, pa.DataType, Any, dict[str, Any]]] = [
@@ -241,6 +246,142 @@ def test_what_fits_is_written_from_a_column_and_from_a_dict(
     assert PLAIN.encode(array, b"!").to_pylist() == [b"!" + same, b"!"]
     assert PLAIN.one({name: value}) == same
     assert PLAIN.one({name: None}) == b""
+
+
+TIMES = ProtobufWriter(
+    SchemaText(
+        SchemaType.PROTOBUF,
+        """syntax = "proto3"; package p;
+        import "google/protobuf/duration.proto"; import "google/protobuf/timestamp.proto";
+        message Times { google.protobuf.Timestamp at = 1; google.protobuf.Duration took = 2;
+          repeated google.protobuf.Timestamp ats = 3; repeated google.protobuf.Duration tooks = 4;
+          map<string, google.protobuf.Timestamp> at_of = 5;
+          map<string, google.protobuf.Duration> took_of = 6; }""",
+    )
+)
+MOMENTS = {"at": timestamp_pb2.Timestamp, "took": duration_pb2.Duration}
+NUMBER_OF = {"at": 1, "took": 2}
+EDGES = (0, -62_135_596_800, 253_402_300_799, -315_576_000_000, 315_576_000_000)
+NANOS = (0, 1, -1, 999_999_999, -999_999_999)
+SECONDS = st.integers(-(1 << 63), (1 << 63) - 1) | st.builds(
+    int.__add__, st.sampled_from(EDGES), st.integers(-1, 1)
+)
+NAMES = st.sampled_from(sorted(MOMENTS))
+
+
+def judged(name: str, seconds: int, nanos: int) -> bytes | None:
+    """Return the bytes of a moment, or None if Google's own code does not take it."""
+    moment = MOMENTS[name](seconds=seconds, nanos=nanos)
+    try:
+        json_format.MessageToJson(moment)
+    except (json_format.Error, ValueError):
+        return None
+    return bytes(moment.SerializeToString())
+
+
+def held_to(judge: bytes | None, name: str, value: Any, kind: pa.DataType) -> None:
+    """Write a moment after a null, as a field, an item and an entry."""
+    forms = [
+        (name, name, kind, value),
+        (f"{name}s", f"{name}s[]", pa.list_(kind), [value]),
+        (f"{name}_of", f"{name}_of{{}}", pa.map_(pa.string(), kind), [("k", value)]),
+    ]
+    for field, path, column, each in forms:
+        array = pa.array([{field: None}, {field: each}], struct(**{field: column}))
+        if judge is not None:
+            _, data = TIMES.encode(array, b"").to_pylist()
+            assert data.endswith(judge)
+            assert field != name or data == sized(NUMBER_OF[name], judge)
+            continue
+        with pytest.raises(UnencodableRowError, match="are no google") as error:
+            TIMES.encode(array, b"")
+        assert error.value.rows == (1,)
+        assert error.value.reason.startswith(f"{path}: ")
+
+
+def held_to_in_a_dict(judge: bytes | None, name: str, value: Any) -> None:
+    for field, path, each in (
+        (name, name, value),
+        (f"{name}s", f"{name}s[]", [value]),
+        (f"{name}_of", f"{name}_of{{}}", {"k": value}),
+    ):
+        if judge is not None:
+            data = TIMES.one({field: each})
+            assert data.endswith(judge)
+            assert field != name or data == sized(NUMBER_OF[name], judge)
+            continue
+        with pytest.raises(UnencodableRowError, match="are no google") as error:
+            TIMES.one({field: each})
+        assert error.value.reason.startswith(f"{path}: ")
+
+
+@drawn
+@given(NAMES, SECONDS | st.none(), st.integers(-(1 << 31), (1 << 31) - 1) | st.sampled_from(NANOS))
+@example("at", 5, 2_000_000_000)
+@example("at", 5, -1)
+@example("at", 1 << 62, 0)
+@example("took", 5, -1)
+@example("took", -5, 1)
+@example("took", None, -1)
+def test_seconds_and_nanos_are_written_if_others_take_them(
+    name: str, seconds: int | None, nanos: int
+) -> None:
+    judge = judged(name, seconds or 0, nanos)
+    value = {"seconds": seconds, "nanos": nanos or None}
+    held_to(judge, name, value, struct(seconds=pa.int64(), nanos=pa.int32()))
+    held_to_in_a_dict(judge, name, value)
+
+
+@drawn
+@given(NAMES, SECONDS, st.sampled_from(["s", "ms", "us", "ns"]), st.integers(-1, 1))
+@example("at", 253_402_300_800, "s", 0)
+@example("at", -62_135_596_800, "us", -1)
+def test_times_are_written_if_others_take_them(
+    name: str, seconds: int, unit: str, more: int
+) -> None:
+    a_second = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
+    ticks = max(-(1 << 63), min(seconds * a_second + more, (1 << 63) - 1))
+    kind = pa.timestamp(unit, "UTC") if name == "at" else pa.duration(unit)
+    judge = judged(name, *split(name, ticks * (1_000_000_000 // a_second)))
+    held_to(judge, name, pa.scalar(ticks, pa.int64()).cast(kind), kind)
+
+
+def split(name: str, nanos: int) -> tuple[int, int]:
+    """Return seconds and nanoseconds. Those of a duration have one sign."""
+    if name == "took" and nanos < 0:
+        seconds, rest = divmod(-nanos, 1_000_000_000)
+        return -seconds, -rest
+    return divmod(nanos, 1_000_000_000)
+
+
+ZONES = st.integers(-23, 23).map(lambda hours: datetime.timezone(datetime.timedelta(hours=hours)))
+
+
+@drawn
+@given(st.timedeltas() | st.datetimes(timezones=ZONES))
+@example(datetime.timedelta(seconds=315_576_000_000, microseconds=1))
+@example(datetime.datetime.max.replace(tzinfo=TIMEZONE))
+@example(datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-2))))
+@example(datetime.datetime.min.replace(tzinfo=TIMEZONE))
+def test_python_times_are_written_if_others_take_them(
+    value: datetime.timedelta | datetime.datetime,
+) -> None:
+    name = "took" if isinstance(value, datetime.timedelta) else "at"
+    since = value if isinstance(value, datetime.timedelta) else value - EPOCH
+    nanos = since // datetime.timedelta(microseconds=1) * 1000
+    held_to_in_a_dict(judged(name, *split(name, nanos)), name, value)
+
+
+def test_only_googles_own_moments_have_bounds() -> None:
+    by = ProtobufWriter(
+        SchemaText(
+            SchemaType.PROTOBUF,
+            """syntax = "proto3"; package p; message M { Timestamp at = 1; }
+            message Timestamp { int64 seconds = 1; int32 nanos = 2; }""",
+        ),
+        "p.M",
+    )
+    assert by.one({"at": {"nanos": -1}}) == sized(1, b"\x10" + b"\xff" * 9 + b"\x01")
 
 
 NOT_IN_A_DICT: list[tuple[dict[Any, Any], str]] = [

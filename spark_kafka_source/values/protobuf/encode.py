@@ -41,6 +41,7 @@ from spark_kafka_source.values.protobuf.fit import (
     Wrapped,
 )
 from spark_kafka_source.values.protobuf.schema import Enum, Kind, Message, Wire, tag_of, wire_of
+from spark_kafka_source.values.protobuf.well_known import in_bounds, is_moment, out_of_bounds
 
 NULL = "null, where Protobuf has none"
 NOT_32_BITS = "no number of 32 bits without a sign"
@@ -122,7 +123,7 @@ def _value(node: Node, array: pa.Array, rows: Integers) -> pa.Array:
         case Scalar():
             return _scalar(node, array, rows)
         case Moment():
-            return _moment(array)
+            return _moment(node, array, rows)
         case Wrapped(value):
             return _field(value, array, rows)
         case Entry(key, value):
@@ -137,6 +138,8 @@ def _message(node: Struct, array: pa.Array, rows: Integers) -> pa.BinaryArray:
         count = sum(valid(pc.struct_field(array, each.place)).astype(int) for each in members)
         reason = several((each.field.name for each in members), node.message)
         _refuse_some(np.asarray(count) > 1, node.path, rows, reason)
+    if is_moment(node.message):
+        _check_moment(node, array, rows)
     parts = [_field(each, pc.struct_field(array, each.place), rows) for each in node.parts]
     return joined(len(array), *parts)
 
@@ -265,13 +268,14 @@ def _sizes(array: pa.BinaryArray) -> pa.BinaryArray:
     return _unsigned(wide(pc.binary_length(array).to_numpy()))
 
 
-def _moment(array: pa.Array) -> pa.BinaryArray:
+def _moment(node: Moment, array: pa.Array, rows: Integers) -> pa.BinaryArray:
     """Encode seconds and nanoseconds. In a negative duration both are negative or 0."""
     ticks, a_second = numbers(array, pa.int64()), _A_SECOND[array.type.unit]
     seconds = ticks // a_second
     if pa.types.is_duration(array.type):
         seconds = seconds + ((seconds < 0) & (ticks % a_second != 0))
     nanos = (ticks - seconds * a_second) * (_A_SECOND["ns"] // a_second)
+    _refuse_out_of_bounds(node, seconds, nanos, rows)
     parts = []
     for number, values in enumerate((seconds, nanos), 1):
         there = values != 0
@@ -280,6 +284,27 @@ def _moment(array: pa.Array) -> pa.BinaryArray:
             found = joined(int(there.sum()), tag, _unsigned(values[there]))
             parts.append(spread(found, there))
     return joined(len(array), *parts)
+
+
+def _check_moment(node: Struct, array: pa.Array, rows: Integers) -> None:
+    """Refuse structs of seconds and nanos that are out of bounds. Null stands for 0."""
+    found = {number: np.zeros(len(array), np.int64) for number in (1, 2)}
+    for each in node.parts:
+        given = pc.fill_null(pc.struct_field(array, each.place), 0)
+        found[each.field.number] = numbers(
+            converted(given, pa.int64(), rows, each.path), pa.int64()
+        )
+    _refuse_out_of_bounds(node, found[1], found[2], rows)
+
+
+def _refuse_out_of_bounds(
+    node: Struct | Moment, seconds: Integers, nanos: Integers, rows: Integers
+) -> None:
+    bad = ~in_bounds(node.message, seconds, nanos)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        reason = out_of_bounds(node.message, int(seconds[first]), int(nanos[first]))
+        _refuse(node.path, rows[bad], reason)
 
 
 def _filled(array: pa.Array) -> pa.Array:

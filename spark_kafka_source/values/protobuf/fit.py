@@ -55,6 +55,9 @@ class Scalar:
 class Moment:
     """`Timestamp` or `Duration`, given as a time of Arrow."""
 
+    path: str
+    message: Message
+
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
@@ -186,7 +189,7 @@ class _Fit:
         if pa.types.is_struct(kind):
             return self.struct(message, kind, path, depth)
         if is_moment(message) and _is_moment_of(kind, message):
-            return Moment()
+            return Moment(path, message)
         if not is_wrapper(message) or not _taken(message.fields[0], kind):
             unfit(path, kind, described_value(field), f"Give {how_given(message)}")
         (value,) = message.fields

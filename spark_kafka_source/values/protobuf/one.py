@@ -38,7 +38,13 @@ from spark_kafka_source.values.protobuf.schema import (
     wire_of,
 )
 from spark_kafka_source.values.protobuf.walk import MAX_NESTING
-from spark_kafka_source.values.protobuf.well_known import DURATION, is_moment, is_wrapper
+from spark_kafka_source.values.protobuf.well_known import (
+    DURATION,
+    in_bounds,
+    is_moment,
+    is_wrapper,
+    out_of_bounds,
+)
 
 
 class At(NamedTuple):
@@ -102,6 +108,7 @@ class _Writers:
             number: [each.name for each in message.fields if each.oneof == number]
             for number in {each.oneof for each in message.fields} - {-1}
         }
+        is_time = is_moment(message)
 
         def write(value: Any, at: At) -> bytearray:
             if not isinstance(value, Mapping):
@@ -120,6 +127,9 @@ class _Writers:
                     each(found, out, at)
                 elif required:
                     refuse(at.of(name), NULL)
+            if is_time:
+                seconds, nanos = (index(value.get(name) or 0) for name in names)
+                _check_bounds(message, seconds, nanos, at)
             return out
 
         return write
@@ -227,6 +237,11 @@ def _check_depth(at: At) -> None:
         refuse(at.path[:_MOST_SHOWN], f"more than {MAX_NESTING} messages within each other")
 
 
+def _check_bounds(message: Message, seconds: int, nanos: int, at: At) -> None:
+    if not in_bounds(message, seconds, nanos):
+        refuse(at.path, out_of_bounds(message, seconds, nanos))
+
+
 def _putter(field: Field) -> Callable[[bytes | bytearray, bytearray], None]:
     """Return a function that appends a value's bytes with tag and size. A group has an end tag."""
     before = tag_of(field.number, wire_of(field.kind))
@@ -326,22 +341,25 @@ def _moment(message: Message) -> Octets:
     def write(value: Any, at: At) -> bytes:
         _check_depth(at)
         if is_duration and isinstance(value, timedelta):
-            return _seconds(value // _MICRO * 1000 + getattr(value, "nanoseconds", 0), True)
+            nanos = value // _MICRO * 1000 + getattr(value, "nanoseconds", 0)
+            return _seconds(message, nanos, at)
         # pandas' NaT is a datetime, and not equal to itself.
         if is_duration or not isinstance(value, datetime) or value != value:  # noqa: PLR0124
             _refuse_message(value, message, at)
         if value.utcoffset() is None:
             refuse(at.path, f"{_shown(value)} has no time zone. Give it a time zone")
-        return _seconds((value - _EPOCH) // _MICRO * 1000 + getattr(value, "nanosecond", 0), False)
+        nanos = (value - _EPOCH) // _MICRO * 1000 + getattr(value, "nanosecond", 0)
+        return _seconds(message, nanos, at)
 
     return write
 
 
-def _seconds(nanos: int, signed: bool) -> bytes:
+def _seconds(message: Message, nanos: int, at: At) -> bytes:
     """Encode nanoseconds. In a negative duration both parts are negative or 0."""
     seconds, rest = divmod(nanos, _NANOS)
-    if signed and seconds < 0 and rest:
+    if message.name == DURATION and seconds < 0 and rest:
         seconds, rest = seconds + 1, rest - _NANOS
+    _check_bounds(message, seconds, rest, at)
     found = b"\x08" + varint_of(seconds) if seconds else b""
     return found + b"\x10" + varint_of(rest) if rest else found
 
