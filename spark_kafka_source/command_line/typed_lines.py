@@ -26,7 +26,7 @@ class _Typed:
 
     def __init__(self, part: str, write: TypedWrite) -> None:
         self._part, self._write = part, write
-        self._value_of = from_json_form(write.writer.arrow_type)
+        self._value_of = from_json_form(write.writer.deepest_type)
 
     def of_line(self, data: bytes) -> bytes | None:
         """Return the encoded value of a JSON text."""

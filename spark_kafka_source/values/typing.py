@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from spark_kafka_source.settings import setting
 
+MOST_AVRO_DEPTH = 15
+MOST_PROTOBUF_DEPTH = 10
+
 
 @dataclass(frozen=True, slots=True)
 class AvroTyping:
@@ -16,7 +19,7 @@ class AvroTyping:
     recursive_field_max_depth: int = setting(
         -1,
         minimum=-1,
-        maximum=15,
+        maximum=MOST_AVRO_DEPTH,
         meaning="how often a record may be within itself before its columns end: with 1 the inner"
         " record has no column; by default such a type is refused",
         name="recursiveFieldMaxDepth",
@@ -101,7 +104,7 @@ class ProtobufTyping:
     recursive_fields_max_depth: int = setting(
         -1,
         minimum=-1,
-        maximum=10,
+        maximum=MOST_PROTOBUF_DEPTH,
         meaning="how often a message may be nested in itself, counting the first: 1 leaves such"
         " fields out; 0 and -1 refuse them",
     )

@@ -1,11 +1,14 @@
 """Interface of all formats for writing: a column becomes the bytes of values."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.fitting import as_plain
 from spark_kafka_source.values.one_value import array_of_one
 
@@ -15,7 +18,17 @@ class ValueWriter(Protocol):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of the column that a source reads from what is written."""
+        """The type of the column that a source reads from what is written.
+
+        Raises `RecursiveTypeError` for a type that contains itself.
+        """
+
+    @property
+    def deepest_type(self) -> pa.DataType:
+        """The `arrow_type`, or for a type that contains itself one that ends at some depth.
+
+        JSON, whose values may have no type as columns, then has the null type.
+        """
 
     def fit(self, kind: pa.DataType) -> None:
         """Raise `UnfitColumnError` if columns of this type do not fit the schema."""
@@ -32,6 +45,14 @@ class ValueWriter(Protocol):
 
         Raises `UnencodableRowError` with the path of a value that the schema has no place for.
         """
+
+
+def deepest(type_at: Callable[[int], pa.DataType], most: int) -> pa.DataType:
+    """Return the type at the greatest depth up to `most` at which it has not too many columns."""
+    for depth in range(most, 1, -1):
+        with suppress(SchemaError):
+            return type_at(depth)
+    return type_at(1)
 
 
 def encode_one(writer: ValueWriter, value: Any) -> bytes:

@@ -12,6 +12,9 @@ import pytest
 
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values.avro import AvroWriter
+from spark_kafka_source.values.json import JsonWriter
+from spark_kafka_source.values.protobuf import ProtobufWriter
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.consumer.conftest import broker
 from tests.memory_broker import MemoryBroker
@@ -129,6 +132,50 @@ def test_lines_of_json_are_written_by_a_schema(
     assert [each.value for each in found] == [b"\2\0", b"\4\2\x0a", None] * 2
     keys = [b'{"id":1}', b'{"id":2,"at":"1970-01-01T00:00:00.000005Z"}', None]
     assert [each.key for each in found[3:]] == keys
+
+
+TREE = {"type": "record", "name": "T", "fields": [
+    {"name": "raw", "type": ["null", "bytes"], "default": None},
+    {"name": "left", "type": ["null", "T"], "default": None},
+    {"name": "right", "type": ["null", "T"], "default": None},
+]}  # fmt: skip
+TREE_PROTO = """syntax = "proto3"; package p; import "google/protobuf/timestamp.proto";
+message T { bytes raw = 1; T left = 2; T right = 3; google.protobuf.Timestamp at = 4; }"""
+TREE_JSON = {"type": "object", "additionalProperties": False, "properties": {
+    "at": {"type": "string", "format": "date-time"}, "n": {"type": "number"},
+    "left": {"$ref": "#"},
+}}  # fmt: skip
+
+
+AT = "1970-01-01T00:00:05Z"
+RECURSIVE: list[tuple[Any, SchemaType, str, dict[str, Any], dict[str, Any]]] = [
+    (AvroWriter, SchemaType.AVRO, json.dumps(TREE), {"raw": "/w=="}, {"raw": b"\xff"}),
+    (ProtobufWriter, SchemaType.PROTOBUF, TREE_PROTO, {"raw": "/w==", "at": AT},
+     {"raw": b"\xff", "at": {"seconds": 5}}),
+    (JsonWriter, SchemaType.JSON, json.dumps(TREE_JSON), {"n": 1.5, "at": AT},
+     {"n": 1.5, "at": AT}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RECURSIVE, ids=["avro", "protobuf", "json"])
+def test_types_that_contain_themselves_are_written_as_send_writes_them(
+    broker: MemoryBroker, produce: Callable[..., tuple[int, str]], case: Any
+) -> None:
+    writer, kind, schema, leaf, meant = case
+    form = kind.name.lower()
+    given = ["--config", f"value.format={form}", "--config", f"value.schema={schema}"]
+    depths = range(6)
+    assert produce("\n".join(json.dumps(within(leaf, each)) for each in depths), *given)[0] == 0
+    one = writer(SchemaText(kind, schema)).one
+    assert values(broker) == [one(within(meant, each)) for each in depths]
+    # What is deeper than the columns is refused by the writer itself.
+    status, said = produce(json.dumps(within({"more": 1}, 30)), *given)
+    assert status == 1
+    assert "does not fit the schema" in said
+
+
+def within(leaf: dict[str, Any], depth: int) -> dict[str, Any]:
+    return leaf if depth == 0 else {"left": within(leaf, depth - 1)}
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_a_message_in_itself_is_cut_where_spark_cuts_it(
 @pytest.mark.parametrize("depth", [0, -1])
 def test_a_message_in_itself_is_refused_without_a_depth(depth: int) -> None:
     typing = ProtobufTyping(recursive_fields_max_depth=depth)
-    with pytest.raises(RecursiveTypeError, match=r"or set 'recursive\.fields\.max\.depth'"):
+    with pytest.raises(RecursiveTypeError, match=r"or set 'value\.recursive\.fields\.max\.depth'"):
         ProtobufReader(PERSON, typing=typing)
     with pytest.raises(RecursiveTypeError):
         _ = ProtobufWriter(PERSON).arrow_type

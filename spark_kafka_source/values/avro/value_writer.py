@@ -1,5 +1,6 @@
 """Avro as a format of values to write."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -9,11 +10,13 @@ from spark_kafka_source.values.avro.fit import Node, fit
 from spark_kafka_source.values.avro.one import writer_of_one
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
+from spark_kafka_source.values.errors import RecursiveTypeError
 from spark_kafka_source.values.fitting import as_plain, plain
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.one_value import refuse
 from spark_kafka_source.values.schema_text import SchemaText
-from spark_kafka_source.values.typing import AvroTyping
+from spark_kafka_source.values.typing import MOST_AVRO_DEPTH, AvroTyping
+from spark_kafka_source.values.value_writer import deepest
 
 
 class AvroWriter:
@@ -38,7 +41,19 @@ class AvroWriter:
     @property
     def arrow_type(self) -> pa.DataType:
         """The type of the column that a source reads. Raises as `Reader.of` does."""
-        return Reader.of(self._parsed, time_type=TIME, typing=self._typing).arrow_type
+        return self._type(self._typing)
+
+    @property
+    def deepest_type(self) -> pa.DataType:
+        """The `arrow_type`, or for a type that contains itself one that ends at some depth."""
+        try:
+            return self.arrow_type
+        except RecursiveTypeError:
+            typing = self._typing
+            return deepest(
+                lambda depth: self._type(replace(typing, recursive_field_max_depth=depth)),
+                MOST_AVRO_DEPTH,
+            )
 
     def fit(self, kind: pa.DataType) -> None:
         """Raise `UnfitColumnError` if columns of this type do not fit the schema."""
@@ -57,6 +72,9 @@ class AvroWriter:
         except RecursionError:
             refuse("", "values are nested too deeply")
         return bytes(out)
+
+    def _type(self, typing: AvroTyping) -> pa.DataType:
+        return Reader.of(self._parsed, time_type=TIME, typing=typing).arrow_type
 
     def _planned(self, kind: pa.DataType) -> tuple[Node, pa.DataType]:
         """Return the plan for columns of this type, and the type in which it takes them."""

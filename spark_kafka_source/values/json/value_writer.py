@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
 from spark_kafka_source.values.json.fit import Fit, fit_columns, fit_shape, free, with_nulls
@@ -65,6 +66,14 @@ class JsonWriter:
         if self._kind is None:
             raise ValueError("a writer without a schema has the type that it was given")
         return self._kind
+
+    @property
+    def deepest_type(self) -> pa.DataType:
+        """The `arrow_type`, or null for a JSON Schema whose values have no type as columns."""
+        try:
+            return self.arrow_type
+        except SchemaError:
+            return pa.null()
 
     def fit(self, kind: pa.DataType) -> None:
         """Raise `UnfitColumnError` for a type of columns that the schema has no place for."""

@@ -27,7 +27,7 @@ from spark_kafka_source.values.typing import ProtobufTyping
 
 MAX_DEPTH = 64
 """The deepest nesting of columns."""
-_DEPTH = "recursive.fields.max.depth"
+_DEPTH = "value.recursive.fields.max.depth"
 _BITS = 62
 """The most fields whose presence is stored in one slot."""
 

@@ -1,10 +1,12 @@
 """Protobuf as a format of values to write."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from spark_kafka_source.values.errors import RecursiveTypeError
 from spark_kafka_source.values.fitting import as_plain, plain
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
@@ -15,7 +17,8 @@ from spark_kafka_source.values.protobuf.indexes import message_indexes
 from spark_kafka_source.values.protobuf.one import writer_of_one
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.schema_text import SchemaText
-from spark_kafka_source.values.typing import ProtobufTyping
+from spark_kafka_source.values.typing import MOST_PROTOBUF_DEPTH, ProtobufTyping
+from spark_kafka_source.values.value_writer import deepest
 
 
 class ProtobufWriter:
@@ -50,8 +53,19 @@ class ProtobufWriter:
 
         Raises `RecursiveTypeError` for a message that contains itself.
         """
-        message, _, typing = self._arguments
-        return ProtobufReader(self._descriptors, message, None, typing).arrow_type
+        return self._type(self._arguments[2])
+
+    @property
+    def deepest_type(self) -> pa.DataType:
+        """The `arrow_type`, or for a message that contains itself one that ends at some depth."""
+        try:
+            return self.arrow_type
+        except RecursiveTypeError:
+            typing = self._arguments[2] or ProtobufTyping()
+            return deepest(
+                lambda depth: self._type(replace(typing, recursive_fields_max_depth=depth)),
+                MOST_PROTOBUF_DEPTH,
+            )
 
     @property
     def message(self) -> str:
@@ -75,6 +89,9 @@ class ProtobufWriter:
     def one(self, value: Any) -> bytes:
         """Encode one value."""
         return self._one(value)
+
+    def _type(self, typing: ProtobufTyping | None) -> pa.DataType:
+        return ProtobufReader(self._descriptors, self._arguments[0], None, typing).arrow_type
 
     def _planned(self, kind: pa.DataType) -> tuple[Struct | Nothing, pa.DataType]:
         """Return the plan for columns of this type, and the type in which it takes them."""
