@@ -77,6 +77,10 @@ FITS: list[tuple[Any, pa.DataType, Any, str]] = [
     ("a TIMESTAMP", pa.timestamp("ns", "Asia/Tokyo"), AT, '{"a":"2026-01-02T03:04:05.000006Z"}'),
     ("b INT, a INT", pa.int32(), 1, '{"a":1}'),
     ("a INT", pa.null(), None, "{}"),
+    ("a STRUCT<x: INT NOT NULL>", struct(x=pa.int8()), None, "{}"),
+    ("a STRUCT<x: INT NOT NULL>", pa.null(), None, "{}"),
+    ("a INT NOT NULL", pa.int8(), 1, '{"a":1}'),
+    ("a INT NOT NULL", pa.dictionary(pa.int8(), pa.int8()), 1, '{"a":1}'),
     ("a ARRAY<INT>", pa.list_(pa.int8()), [1, None], '{"a":[1,null]}'),
     ("a MAP<STRING, INT>", pa.map_(pa.large_string(), pa.int8()), [("k", None)],
      '{"a":{"k":null}}'),
@@ -165,6 +169,12 @@ REFUSED: list[tuple[Any, pa.DataType, str, str]] = [
     ("a STRUCT<x: INT>", pa.map_(pa.string(), pa.int8()), "a", "STRUCT<x: INT>"),
     ("a MAP<STRING, INT>", pa.map_(pa.int8(), pa.int8()), "a{}", "keys are of the type int8"),
     ("A INT", pa.int32(), "a", "did you mean 'A'"),
+    ("a INT NOT NULL", pa.null(), "a", "is missing. The schema has INT NOT NULL and no null"),
+    ("a INT, b STRING NOT NULL", pa.int32(), "b", "is missing. The schema has STRING NOT NULL"),
+    ("a STRUCT<x: INT NOT NULL>", pa.struct([]), "a.x", "is missing. The schema has INT NOT NULL"),
+    ("a ARRAY<STRUCT<x: INT NOT NULL>>", pa.list_(pa.struct([])), "a[].x", "is missing"),
+    ("a MAP<STRING, STRUCT<x: INT NOT NULL>>", pa.map_(pa.string(), struct(x=pa.null())), "a{}.x",
+     "is missing"),
     ("b INT", pa.int32(), "a", "no such field.*The schema has: b"),
     (of(INTEGER), pa.float64(), "a", "type double. The schema has integer"),
     (of(INTEGER), pa.decimal128(4, 1), "a", "has integer"),
@@ -261,6 +271,14 @@ ROWS: list[tuple[Any, pa.DataType, list[Any], list[int], str]] = [
      [[("x", 1), ("y", 1)], [("x", 1)], [("x", 1), ("x", 1)]], [2], "the key 'x' comes twice"),
     (of({"prefixItems": [INTEGER], "items": False}), pa.list_(pa.int8()), [[1], [1, 2]], [1],
      "more than"),
+    ("a INT NOT NULL", pa.int8(), [1, None, 2], [1], "a: null, where"),
+    ("a STRUCT<x: INT> NOT NULL", struct(x=pa.int8()), [{"x": None}, None], [1], "a: null, where"),
+    ("a STRUCT<x: INT NOT NULL>", struct(x=pa.int8()), [None, {"x": 1}, {"x": None}], [2],
+     r"a\.x: null, where"),
+    ("a ARRAY<STRUCT<x: INT NOT NULL>>", pa.list_(struct(x=pa.int8())),
+     [[{"x": 1}, None], [{"x": 1}, {"x": None}]], [1], r"a\[\]\.x: null, where"),
+    ("a MAP<STRING, STRUCT<x: INT NOT NULL>>", pa.map_(pa.string(), struct(x=pa.int8())),
+     [[("k", {"x": 1})], [("k", {"x": None})]], [1], r"a{}\.x: null, where"),
     (of({"items": of(INTEGER, required=["a"])}), pa.list_(struct(a=pa.int8())),
      [[{"a": 1}], [{"a": 1}, {"a": None}], [None]], [1], r"a\[\].a: null"),
 ]  # fmt: skip
@@ -343,7 +361,12 @@ MISFITS = [
         ("a TIMESTAMP_NTZ", AT), ("a TIMESTAMP_NTZ", 5), ("a STRUCT<x: INT>", [1]),
         ("a MAP<STRING, INT>", [("k", 1), ("k", 2)]), ("a ARRAY<INT>", {"k": 1}),
          ("a ARRAY<INT>", "ab"),
-        ("a FLOAT", 10**400), ]),
+        ("a FLOAT", 10**400), ("a INT NOT NULL", None), ("a STRUCT<> NOT NULL", None), ]),
+    ("a STRUCT<x: INT NOT NULL>", {}, "a.x: it is missing, where the schema has NOT NULL"),
+    ("a STRUCT<x: INT NOT NULL>", {"x": None}, "a.x: null, where the schema has NOT NULL"),
+    ("a ARRAY<STRUCT<x: INT NOT NULL>>", [{"x": 1}, {}], "a[].x: it is missing"),
+    ("a MAP<STRING, STRUCT<x: INT NOT NULL>>", {"k": {}}, "a{}.x: it is missing"),
+    ("a INT, b INT NOT NULL", 1, "b: it is missing"),
     *((of(schema), value, "a") for schema, value in [
         (INTEGER, 1.0), (INTEGER, True), (INTEGER, "1"), (INTEGER, Decimal("1.5")), (INTEGER,
          2**64),
@@ -367,6 +390,13 @@ def test_one_value_that_does_not_fit(schema: Any, value: Any, path: str) -> None
     with pytest.raises(UnencodableRowError) as failed:
         writer(schema).one({"a": value})
     assert failed.value.reason.startswith(path)
+
+
+def test_not_null_is_not_read() -> None:
+    by = writer("a STRUCT<x: INT NOT NULL> NOT NULL")
+    assert by.arrow_type == from_ddl("a STRUCT<x: INT>")
+    with pytest.raises(UnencodableRowError, match="a: null"):
+        pickle.loads(pickle.dumps(by)).one({"a": None})
 
 
 def test_names_of_one_value_are_as_they_are_written() -> None:
