@@ -9,7 +9,10 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.registry import Once, RegistryClient
 from spark_kafka_source.typed.config import Format, TypedWriteConfig
+from spark_kafka_source.typed.plan import json_validation
 from spark_kafka_source.typed.writing import TypedWrite, plan_writes
+from spark_kafka_source.values.fitting import below
+from spark_kafka_source.values.one_value import no_such_value
 
 MOST_KEPT = 1_000
 """The most topics and column types whose encoders are kept."""
@@ -92,14 +95,30 @@ class TypedEncoding:
         if kind is None and config.format is Format.JSON and not config.schema:
             is_named = config.schema_subject or config.schema_id
             if not is_named and not config.is_framed(self._registry is not None):
+                json_validation(config, None)
                 return None
         return plan_writes(self._config, {part: kind}, topic, client=self._registry)[part]
 
 
 def _as_json(value: Any) -> bytes:
     try:
-        return json.dumps(
-            value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ).encode()
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        _check_names(value, "")
+        return text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise UnencodableRowError([0], f"it is not JSON: {error}"[:200]) from error
+
+
+def _check_names(value: Any, path: str) -> None:
+    """Raise `UnencodableRowError` for a name that is no string: `json` would make it one.
+
+    Then 1 and "1" would be the same name.
+    """
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if not isinstance(name, str):
+                no_such_value(f"{path}{{}}", name, pa.string())
+            _check_names(each, below(path, name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _check_names(each, f"{path}[]")

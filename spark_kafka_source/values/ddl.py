@@ -1,6 +1,6 @@
 """Schemas as Spark writes them, such as `id BIGINT, tags ARRAY<STRING>`, to Arrow types and back.
 
-Every field is nullable, as Spark wants from a source. NOT NULL is accepted and has no effect.
+Every field is nullable, as Spark wants from a source. Only what is written is held to NOT NULL.
 https://spark.apache.org/docs/latest/sql-ref-datatypes.html lists the names.
 """
 
@@ -62,9 +62,15 @@ _SHOWN = re.compile(r"\S{1,20}")
 
 
 def from_ddl(text: str) -> pa.DataType:
+    """Return the type that DDL is read as: as `written_ddl`, but each field is nullable."""
+    return nullable(written_ddl(text))
+
+
+def written_ddl(text: str) -> pa.DataType:
     """Parse DDL. Return a struct for a list of columns, or the type itself for a single type.
 
-    Raises `SchemaError` with the path of the field and the position in the text.
+    A field that is NOT NULL is not nullable. Raises `SchemaError` with the path of the field and
+    the position in the text.
     """
     parser = _Parser(text)
     first = _WORD.match(text, parser.at)
@@ -73,6 +79,15 @@ def from_ddl(text: str) -> pa.DataType:
     if parser.at < len(text):
         raise parser.error("", "Expected a comma, or nothing more")
     return kind
+
+
+def nullable(kind: pa.DataType) -> pa.DataType:
+    """Return the same type where each field is nullable."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, nullable(each.type)) for each in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, nullable(kind.item_type))
+    return array_of(nullable(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 class _Parser:
@@ -126,7 +141,7 @@ class _Parser:
 
     def fields(self, path: str, end: str) -> pa.DataType:
         """Parse columns, up to the token `end`."""
-        fields: dict[str, pa.DataType] = {}
+        fields: dict[str, pa.Field] = {}
         while True:
             found = _NAME.match(self._text, self.at)
             if not found:
@@ -139,15 +154,15 @@ class _Parser:
                 raise self.error(inner, expected)
             self._skip(found.end())
             self._take(":")
-            fields[name] = self.type(inner)
-            self._options(inner)
+            kind = self.type(inner)
+            fields[name] = pa.field(name, kind, nullable=not self._keyword("NOT", "NULL"))
+            self._comment(inner)
             if self.at == len(self._text) or (end and self._text.startswith(end, self.at)):
-                return pa.struct(list(fields.items()))
+                return pa.struct(list(fields.values()))
             self._need(",", inner)
 
-    def _options(self, path: str) -> None:
-        """Skip NOT NULL and COMMENT after a type."""
-        self._keyword("NOT", "NULL")
+    def _comment(self, path: str) -> None:
+        """Skip COMMENT after a type."""
         if self._keyword("COMMENT"):
             found = _QUOTED.match(self._text, self.at)
             if not found:

@@ -92,3 +92,29 @@ def test_rows_are_counted_in_the_whole_table(registry: TestRegistry) -> None:
         assert found.to_pydict() == {"value": [b"\0\0\0\0\7\2", None], "n": [1, 2]}
         empty = by.table("t", pa.table({"value": column}).slice(4))
         assert (empty.num_rows, empty.schema.field("value").type) == (0, pa.binary())
+
+
+@pytest.mark.parametrize("name", [1, None, False, 1.5], ids=repr)
+def test_json_without_a_schema_takes_names_that_are_strings(name: object) -> None:
+    with closing(encoding(value_format="json")) as by:
+        assert by.one("value", "t", {"a": [{"1": "b"}]}) == b'{"a":[{"1":"b"}]}'
+        for value, path in [
+            ({name: "a", "1": "b"}, "{}"),
+            ({"a": {name: 1}}, "a{}"),
+            ([({"b": {name: 1}},)], "[][].b{}"),
+        ]:
+            with pytest.raises(UnencodableRowError) as failed:
+                by.one("value", "t", value)
+            assert failed.value.reason == f"{path}: {name!r} is no string"
+
+
+def test_validation_takes_a_schema_in_all_ways_to_write() -> None:
+    with closing(encoding(value_format="json", value_validate="true")) as by:
+        with pytest.raises(
+            ConfigurationError, match=r"'value\.validate': is 'true', and there is no"
+        ):
+            by.one("value", "t", {"id": 1})
+        with pytest.raises(
+            ConfigurationError, match=r"'value\.validate': is 'true', and there is no"
+        ):
+            by.table("t", pa.table({"value": [{"id": 1}]}))

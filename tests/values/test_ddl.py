@@ -10,7 +10,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.values import SchemaError
-from spark_kafka_source.values.ddl import MAX_DEPTH, TIMESTAMP, TIMESTAMP_NTZ, from_ddl, to_ddl
+from spark_kafka_source.values.ddl import (
+    MAX_DEPTH,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    from_ddl,
+    to_ddl,
+    written_ddl,
+)
 from tests.values.json_values import TYPES
 
 drawn = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
@@ -42,6 +49,10 @@ def test_columns_of_all_types() -> None:
         "struct": pa.struct([("map", pa.map_(pa.string(), pa.int32()))]),
     }
     assert all(each.nullable for each in found)
+    written = written_ddl(text)
+    assert [each.name for each in written if not each.nullable] == ["id"]
+    items = written.field("a b`c").type.value_type.item_type
+    assert [each.nullable for each in items] == [False, True]
 
 
 @pytest.mark.parametrize(

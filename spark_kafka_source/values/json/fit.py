@@ -142,8 +142,10 @@ def fit_columns(
         for each in wanted:
             place, inner = found.get(each.name), below(path, each.name)
             kind = pa.null() if place is None else given[place].type
-            fit = fit_columns(kind, each.type, ignored, inner)
-            fields.append(Field(each.name, place, fit))
+            if not each.nullable and pa.types.is_null(kind):
+                missing_field(inner, f"{_in_ddl(each.type)} NOT NULL")
+            fit = replace(fit_columns(kind, each.type, ignored, inner), null=each.nullable)
+            fields.append(Field(each.name, place, fit, is_required=not each.nullable))
         return Fit(wanted, path, fields=tuple(fields))
     if pa.types.is_map(wanted) and pa.types.is_map(given):
         _check_keys(given, path)

@@ -28,8 +28,8 @@ def text_of_one(kind: pa.DataType, ignored: Collection[str] = (), *, nulls: bool
     """Return a writer of texts for values of a type, as `Array.to_pylist` of the type has them.
 
     Dicts may have the fields whose paths are `ignored`. They are left out. So are fields that are
-    null, unless `nulls` are written. Raises `UnfitColumnError` for a type that JSON has no place
-    for.
+    null, unless `nulls` are written. Fields that are not nullable must be there. Raises
+    `UnfitColumnError` for a type that JSON has no place for.
     """
     if pa.types.is_struct(kind):
         return _object(kind, ignored, nulls=nulls)
@@ -43,9 +43,14 @@ def text_of_one(kind: pa.DataType, ignored: Collection[str] = (), *, nulls: bool
 def _object(kind: pa.DataType, ignored: Collection[str], *, nulls: bool) -> Text:
     texts = {each.name: _or_null(text_of_one(each.type, ignored, nulls=nulls)) for each in kind}
     names = {name: f"{string(name, '')}:" for name in texts}
+    never_null = [each.name for each in kind if not each.nullable]
 
     def text(value: Any, path: str) -> str:
         known_fields(value, names, path, ignored)
+        for name in never_null:
+            if value.get(name) is None:
+                found = "null" if name in value else "it is missing"
+                refuse(below(path, name), f"{found}, where the schema has NOT NULL")
         there = ((name, value.get(name)) for name in names)
         fields = (
             names[name] + texts[name](each, below(path, name))

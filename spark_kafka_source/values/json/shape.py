@@ -30,6 +30,7 @@ MAX_CHAIN = 100
 INSTEAD = "Give the schema as DDL, where a STRING keeps the text"
 
 Types = frozenset[str]
+Scalar = str | bool | int | float | None
 Options = tuple[tuple[int, ...], ...]
 """Nodes for one place: a value must fit all of one tuple."""
 
@@ -72,6 +73,8 @@ class Node:
     """The nodes that must fit, too: the target of a `$ref` with its text, and those of `allOf`."""
     choices: tuple[tuple[int, ...], ...] = ()
     """The nodes of `oneOf` and of `anyOf`."""
+    values: tuple[Scalar, ...] | None = None
+    """Those of `const` or `enum`. None, too, where one of them is an object or an array."""
 
     @property
     def is_object(self) -> bool:
@@ -188,6 +191,20 @@ class Shape:
                 left += [each for group in node.choices for each in group]
         return frozenset(found)
 
+    def allows(self, number: int, value: Any) -> bool:
+        """Whether `const` and `enum` of a node, and of those that it refers to, have the value.
+
+        Objects and arrays are not compared, nor what is no value of JSON.
+        """
+        if not isinstance(value, Scalar):
+            return True
+        node = self.nodes[number]
+        return (
+            (node.values is None or any(_is_same(value, each) for each in node.values))
+            and all(self.allows(target, value) for _, target in node.together)
+            and all(any(self.allows(each, value) for each in group) for group in node.choices)
+        )
+
     def _of(self, number: int, path: str, above: frozenset[int], chain: int = 0) -> list[Place]:
         """Return the places for values that fit a node. `chain` is its distance by references."""
         kept = self._kept.get(number)
@@ -279,6 +296,7 @@ class _Building:
             required=tuple(each for each in _strings(node.get("required"))),
             together=(*references, *(("allOf", each) for each in all_of)),
             choices=tuple(each for each in (one_of, any_of) if each),
+            values=_values(node),
             **self._fields(node, scope, path),
             **self._items(node, scope, path),
         )
@@ -363,6 +381,17 @@ def _of_value(value: Any) -> Types:
     if isinstance(value, float):
         return _NAMED["number"] if value.is_integer() else frozenset({"number"})
     return _OF_VALUES[type(value)]
+
+
+def _values(node: Mapping[str, Any]) -> tuple[Scalar, ...] | None:
+    found = [node["const"]] if "const" in node else node.get("enum")
+    is_known = isinstance(found, list) and all(isinstance(each, Scalar) for each in found)
+    return tuple(found or ()) if is_known else None
+
+
+def _is_same(one: Scalar, other: Scalar) -> bool:
+    """Whether two values are the same in JSON, where 1 is 1.0, and no true."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def _text(node: Mapping[str, Any], name: str) -> str:

@@ -2,16 +2,16 @@
 
 A value is compared with the schema as a column of its type would be (`fit`). A dict is a struct:
 its nulls are left out unless the schema requires the field. Where the schema has an object without
-`properties`, a dict is a map.
+`properties`, a dict is a map: its nulls are written, or refused.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from operator import index
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -67,15 +67,16 @@ class ShapedText:
     def at(self, options: Options) -> "_Spot":
         """Return the writer for one place."""
         if options not in self.made:
-            self.made[options] = _Spot(self, self.shape.places(options, ""))
+            self.made[options] = _Spot(self, options)
         return self.made[options]
 
 
 class _Spot:
     """Writer for the values in one place."""
 
-    def __init__(self, whole: ShapedText, places: list[Place]) -> None:
-        self._places = places
+    def __init__(self, whole: ShapedText, options: Options) -> None:
+        self._shape, self._options = whole.shape, options
+        self._places = places = whole.shape.places(options, "")
         self.is_nullable = is_nullable(places)
         self.has_values = bool(places)
         self._is_open = any(each.is_open for each in places)
@@ -92,9 +93,9 @@ class _Spot:
             return "null"
         name = _type_of(value)
         if name == "object" or (name == "array" and not self._arrays):
-            return self._by_one_of(self._objects, value, path)
+            return self._object(value, path)
         if name == "array":
-            return self._by_one_of(self._arrays, value, path)
+            return self._list(value, path)
         if name not in self._types:
             self._refuse(value, path)
         if name == "string":
@@ -122,26 +123,42 @@ class _Spot:
         number = index(value)
         return str(number) if number in _WHOLE else self._refuse(value, path)
 
-    def _by_one_of(self, ways: "list[_Object] | list[_Array]", value: Any, path: str) -> str:
-        """Return the text by a choice that the value fits.
+    def suits(self, value: Any) -> bool:
+        """Whether a value, and those within it, are among the values of `const` and `enum`."""
+        allows = self._shape.allows
+        if not any(all(allows(each, value) for each in numbers) for numbers in self._options):
+            return False
+        name = _type_of(value)
+        is_array = name == "array" and bool(self._arrays)
+        ways = self._arrays if is_array else self._objects if name in ("object", "array") else []
+        return not ways or any(each.suits(value) for each in ways)
 
-        It is one that adds the fewest nulls for fields that the value lacks. Of these the longest
-        has the most nulls that a choice requires, as a column has them.
+    def _list(self, value: Any, path: str) -> str:
+        """Return the text by a choice that the value fits: the longest has the most nulls."""
+        found = _fitting(self._arrays, value, path)
+        return max((text for _, text in found), key=len)
+
+    def _object(self, value: Any, path: str) -> str:
+        """Return the text by the choices that the value fits, which name the fields it must have.
+
+        A null is added only for a field that all of them require. A null that one of them requires
+        is written.
         """
-        found: list[tuple[int, int, str]] = []
-        error = UnencodableRowError([0], "")
-        for each in ways:
-            try:
-                text = each.text(value, path)
-            except UnencodableRowError as failed:
-                error = failed
-            else:
-                found.append((-each.added(value), len(text), text))
-        if not ways:
+        if not self._objects:
             self._refuse(value, path)
-        if not found:
-            raise error
-        return max(found)[2]
+        found = _fitting(self._objects, value, path)
+        if len(found) == 1:
+            return found[0][1]
+        given = dict(entries(value, path))
+        lacking = [(each.lacking(given), each, text) for each, text in found]
+        every = frozenset.intersection(*(names for names, _, _ in lacking))
+        complete = [(each, text) for names, each, text in lacking if names == every]
+        if not complete:
+            names = sorted({min(names - every) for names, _, _ in lacking})
+            refuse(path, f"one of the fields {', '.join(names)} is missing. Give one, or a null")
+        best, text = max(complete, key=lambda each: len(each[1]))
+        nulls = {name for each, _ in complete for name in each.required if name in given}
+        return best.text(value, path, nulls) if nulls - best.required else text
 
     def _refuse(self, value: Any, path: str) -> NoReturn:
         refuse(path, f"{quoted(value)} is no {described(self._places)}")
@@ -154,31 +171,41 @@ class _Object:
         self._whole, self._place = whole, place
         self._known = dict.fromkeys(properties_of(place))
         self._lower = {each.lower() for each in self._known}
-        self._required = required_of(place)
+        self.required = frozenset(required_of(place))
         self._is_map = not self._known and not place.is_open
         self._made: dict[str, tuple[str, _Spot]] = {}
 
-    def text(self, value: Any, path: str) -> str:
-        """Return the text of a dict, or of a map's pairs. Raises `UnencodableRowError`."""
+    def text(self, value: Any, path: str, nulls: Collection[str] = ()) -> str:
+        """Return the text of a dict, or of a map's pairs. Raises `UnencodableRowError`.
+
+        `nulls` are fields that are written if they are null and may be.
+        """
         if not isinstance(value, Mapping) and not self._is_map:
             refuse(path, f"{quoted(value)} is no dict")
         given = dict(entries(value, path))
         more = (each for each in given if each not in self._known)
         named = [each for each in self._known if each in given]
         named += [each for each in more if below(path, each) not in self._whole.ignored]
-        fields = [self._field(name, given[name], path) for name in named]
-        fields += [self._field(each, None, path) for each in self._required if each not in given]
+        fields = [self._field(name, given[name], path, nulls) for name in named]
+        lacking = (each for each in required_of(self._place) if each not in given)
+        fields += [self._field(each, None, path, nulls) for each in lacking]
         return f"{{{','.join(filter(None, fields))}}}"
 
-    def added(self, value: Any) -> int:
-        """Return how many fields the text has that the value has not."""
-        return sum(name not in value for name in self._required)
+    def lacking(self, given: Collection[str]) -> frozenset[str]:
+        """Return the fields that the text has and the value has not."""
+        return self.required.difference(given)
 
-    def _field(self, name: str, value: Any, path: str) -> str:
+    def suits(self, value: Any) -> bool:
+        """Whether the fields are among the values of `const` and `enum`."""
+        fields = ((nodes_for(self._place, name), each) for name, each in entries(value, ""))
+        return all(self._whole.at((nodes,)).suits(each) for nodes, each in fields)
+
+    def _field(self, name: str, value: Any, path: str, nulls: Collection[str]) -> str:
         """Return the text of a field with its name, or an empty text if it is left out."""
         label, spot = self._at(name, path)
-        writes_null = spot.is_nullable and (self._is_map or self._whole.nulls)
-        if value is not None or name in self._required or writes_null:
+        may_be = spot.is_nullable and (self._whole.nulls or name in nulls)
+        # A map has an entry, also if it is null.
+        if value is not None or name in self.required or self._is_map or may_be:
             return label + spot.text(value, below(path, name))
         return ""
 
@@ -192,7 +219,7 @@ class _Object:
             unknown(name, self._known, path)
         made = f"{string(name, below(path, name))}:", spot
         # Names that the schema does not have come without a bound.
-        if name in self._known or name in self._required:
+        if name in self._known or name in self.required:
             self._made[name] = made
         return made
 
@@ -209,9 +236,9 @@ class _Array:
         texts = [self._at(number).text(each, f"{path}[]") for number, each in enumerate(items)]
         return f"[{','.join(texts)}]"
 
-    def added(self, value: Any) -> int:
-        """Return how many items the text has that the value has not: none."""
-        return 0
+    def suits(self, value: Any) -> bool:
+        """Whether the items are among the values of `const` and `enum`."""
+        return all(self._at(number).suits(each) for number, each in enumerate(items_of(value, "")))
 
     def _at(self, number: int) -> "_Spot":
         """Return the writer for an item. Those behind the prefix of a tuple have the same."""
@@ -223,6 +250,27 @@ class _Array:
                 found[node.items] = None
         return self._whole.at((tuple(found),))
 
+
+def _fitting(ways: "Sequence[_Way]", value: Any, path: str) -> "list[tuple[_Way, str]]":
+    """Return the choices that a value fits, and its texts. Raises `UnencodableRowError` for none.
+
+    Where `const` and `enum` have the value in some of them, it is these.
+    """
+    found: list[tuple[_Way, str]] = []
+    error = UnencodableRowError([0], "")
+    for each in ways:
+        try:
+            found.append((each, each.text(value, path)))
+        except UnencodableRowError as failed:
+            error = failed
+    if not found:
+        raise error
+    if len(found) == 1:
+        return found
+    return [(each, text) for each, text in found if each.suits(value)] or found
+
+
+_Way = TypeVar("_Way", _Object, _Array)
 
 _TYPES: Mapping[type, str] = {
     **{bool: "boolean", int: "integer", float: "number", str: "string", bytes: "string"},

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.ddl import nullable, written_ddl
 from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
@@ -23,7 +23,9 @@ from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import JsonTyping
 
 Described: TypeAlias = Any
-"""What a schema says: the type of one in DDL, or the `Shape` of a JSON Schema. None without one."""
+"""What a schema says: the type of one in DDL, or the `Shape` of a JSON Schema. None without one.
+
+In the type a field that is NOT NULL is not nullable."""
 
 
 class JsonWriter:
@@ -62,7 +64,7 @@ class JsonWriter:
         if isinstance(self._described, Shape):
             return column_type(self._described)
         if self._described is not None:
-            return self._described
+            return nullable(self._described)
         if self._kind is None:
             raise ValueError("a writer without a schema has the type that it was given")
         return self._kind
@@ -111,12 +113,13 @@ class JsonWriter:
         nulls = not self._typing.ignore_null_fields
         if isinstance(self._described, Shape):
             return ShapedText(self._described, self._ignored, nulls).text
-        text = text_of_one(plain(self.arrow_type), self._ignored, nulls=nulls)
+        kind = plain(self.arrow_type) if self._described is None else self._described
+        text = text_of_one(kind, self._ignored, nulls=nulls)
         return lambda value: text(value, "")
 
 
 def _described(schema: SchemaText) -> Described:
-    return from_ddl(schema.text) if is_ddl(schema.text) else Shape.of(schema)
+    return written_ddl(schema.text) if is_ddl(schema.text) else Shape.of(schema)
 
 
 def _validate(texts: list[bytes], validation: Validation) -> None:
