@@ -392,6 +392,23 @@ def test_one_value_that_does_not_fit(schema: Any, value: Any, path: str) -> None
     assert failed.value.reason.startswith(path)
 
 
+@pytest.mark.parametrize(("schema", "value", "reason"), [
+    (INTEGER, 2**64, "a: 18446744073709551616 is beyond 64 bits"),
+    (INTEGER, -(2**63) - 1, "a: -9223372036854775809 is beyond 64 bits"),
+    ({}, 2**64, "a: 18446744073709551616 is beyond 64 bits"),
+    (INTEGER, Decimal(10**38), "a: Decimal('1" + "0" * 38 + "') has more than 38 digits"),
+    ({"type": "number"}, Decimal("NaN"), "a: Decimal('NaN') is no number"),
+    ({"prefixItems": [INTEGER], "items": False}, [1, 2], "a[]: 2, where the schema has no value"),
+    ({"prefixItems": [INTEGER], "items": False}, [1, None],
+     "a[]: null, where the schema has no value"),
+    (NULL, 2, "a: 2, where the schema has no value but null"),
+], ids=shortly)  # fmt: skip
+def test_reasons(schema: Any, value: Any, reason: str) -> None:
+    with pytest.raises(UnencodableRowError) as failed:
+        writer(of(schema)).one({"a": value})
+    assert failed.value.reason == reason
+
+
 def test_not_null_is_not_read() -> None:
     by = writer("a STRUCT<x: INT NOT NULL> NOT NULL")
     assert by.arrow_type == from_ddl("a STRUCT<x: INT>")

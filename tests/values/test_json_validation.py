@@ -190,3 +190,47 @@ def test_formats_are_no_part_of_it() -> None:
     writer = JsonWriter(text(at), None, (), Validation(text(at)))
     moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     assert writer.one({"a": moment}) == b'{"a":"2026-01-01T00:00:00.000000Z"}'
+
+
+DRAFTS = [f"http://json-schema.org/draft-0{number}/schema#" for number in (4, 6, 7)]
+DRAFTS += [f"https://json-schema.org/draft/{name}/schema" for name in ("2019-09", "2020-12")]
+
+
+@pytest.mark.parametrize(
+    ("of", "text_of_value", "is_valid"),
+    [
+        (0.01, "19.99", True), (0.01, "4.35", True), (0.01, "19.995", False), (0.1, "0.3", True),
+        (0.01, "1e300", True), (1e-300, "1e308", True), (1e-5, "0.00012", True), (3, "9", True),
+        (3, "9.0", True), (3, "10", False), (0.5, "10", True), (0.01, "1e400", False),
+        (0.01, "NaN", False), (2, "9" * 400 + "8", True), (0.01, "true", True),
+        (0.0001, "1.00005", False), (0.01, '"x"', True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("draft", ["", *DRAFTS])
+def test_multiples_are_exact(draft: str, of: float, text_of_value: str, *, is_valid: bool) -> None:
+    schema: dict[str, Any] = {"$schema": draft} if draft else {}
+    schema["properties"] = {"a": {"multipleOf": of}, "b": {"$ref": "#"}}
+    found = pickle.loads(pickle.dumps(Validation(text(schema))))
+    for before, behind in [('{"a":', "}"), ('{"b":{"b":{"a":', "}}}")]:
+        invalid = found.invalid(f"{before}{text_of_value}{behind}".encode())
+        assert (invalid is None) == is_valid
+        if invalid is not None:
+            assert invalid.path == ("a" if before == '{"a":' else "b.b.a")
+            assert f"is not a multiple of {of}" in invalid.reason
+
+
+def test_multiples_of_a_reference_are_exact() -> None:
+    other = {"$schema": DRAFTS[2], "properties": {"p": {"multipleOf": 0.01}}}
+    schema = {"$schema": DRAFTS[-1], "$ref": "other.json"}
+    by = Validation(text(schema, ("other.json", other)))
+    assert by.invalid(b'{"p":19.99}') is None
+    assert by.invalid(b'{"p":19.995}') == ("p", "19.995 is not a multiple of 0.01")
+
+
+def test_multiples_are_exact_in_what_is_read_and_written() -> None:
+    schema = {"properties": {"a": {"type": "number", "multipleOf": 0.01}}}
+    by = JsonWriter(text(schema), None, (), Validation(text(schema)))
+    assert by.one({"a": 19.99}) == b'{"a":19.99}'
+    reader = JsonReader(arrow_type(text(schema)), None, Validation(text(schema)))
+    found = decode_column(reader, pa.array([b'{"a":19.99}']), SchemaText(SchemaType.JSON, ""))
+    assert found.array.to_pylist() == [{"a": 19.99}]

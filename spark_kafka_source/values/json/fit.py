@@ -378,7 +378,7 @@ def matches(pattern: str, name: str) -> bool:
         return True
 
 
-def described(found: Iterable[Place]) -> str:
+def described(found: Collection[Place]) -> str:
     """Return what may stand in a place: `integer`, `object or string (date-time)`."""
     names: dict[str, None] = {}
     for place in found:
@@ -388,7 +388,7 @@ def described(found: Iterable[Place]) -> str:
         for each in sorted(types - {"integer"} if "number" in types else types):
             of = ", ".join(formats_of(place)) if each == "string" else ""
             names[f"{each} ({of})" if of else each] = None
-    return " or ".join(names) or "no value but null"
+    return " or ".join(names) or ("no value but null" if found else "no value")
 
 
 def _either(one: Fit, other: Fit) -> Fit:

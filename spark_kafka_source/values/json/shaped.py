@@ -39,7 +39,7 @@ from spark_kafka_source.values.json.leaves import (
     string,
 )
 from spark_kafka_source.values.json.one import entries, unknown
-from spark_kafka_source.values.json.shape import Options, Place, Shape
+from spark_kafka_source.values.json.shape import NULL, Options, Place, Shape
 from spark_kafka_source.values.one_value import items_of, refuse
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -119,9 +119,13 @@ class _Spot:
             is_single = isinstance(value, np.floating) and value.itemsize < 8
             return text_of_leaf(value, pa.float32() if is_single else pa.float64())
         if isinstance(value, Decimal):
+            if value.is_finite() and not _decimal_text(value):
+                refuse(path, f"{quoted(value)} has more than {_DIGITS} digits")
             return _decimal_text(value) or self._refuse(value, path)
         number = index(value)
-        return str(number) if number in _WHOLE else self._refuse(value, path)
+        if number not in _WHOLE:
+            refuse(path, f"{quoted(number)} is beyond 64 bits")
+        return str(number)
 
     def suits(self, value: Any) -> bool:
         """Whether a value, and those within it, are among the values of `const` and `enum`."""
@@ -161,7 +165,13 @@ class _Spot:
         return best.text(value, path, nulls) if nulls - best.required else text
 
     def _refuse(self, value: Any, path: str) -> NoReturn:
-        refuse(path, f"{quoted(value)} is no {described(self._places)}")
+        wanted = described(self._places)
+        is_other = any(each.types - NULL for each in self._places)
+        found = quoted(value)
+        refuse(
+            path,
+            f"{found} is no {wanted}" if is_other else f"{found}, where the schema has {wanted}",
+        )
 
 
 class _Object:

@@ -1,15 +1,17 @@
 """Validation of JSON texts by a JSON Schema, with `jsonschema`.
 
 It looks at all keywords of the schema's draft, which is 2020-12 without `$schema`. Formats are not
-looked at, as the drafts say.
+looked at, as the drafts say. `multipleOf` is exact: 19.99 is a multiple of 0.01, as the texts say.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import ConfigurationError
@@ -80,7 +82,45 @@ class Validation:
             found = f"it is no schema by {draft.META_SCHEMA.get('$schema', 'its draft')}: "
             found += str(error.message)[:_MOST_SHOWN]
             raise SchemaError(path, found, "Mend it, or name its draft by $schema") from None
-        return draft(documents.root, registry=documents.registry)
+        return _exact(draft)(documents.root, registry=documents.registry)
+
+
+@cache
+def _exact(draft: Any) -> Any:
+    """Return the validator of a draft with an exact `multipleOf`."""
+    names = [each for each in ("multipleOf", "divisibleBy") if each in draft.VALIDATORS]
+    if all(draft.VALIDATORS[each] is _multiple_of for each in names):
+        return draft
+    validators = import_module("jsonschema.validators")
+    found = validators.extend(draft, dict.fromkeys(names, _multiple_of))
+    plain = found.evolve
+
+    def evolve(self: Any, **changes: Any) -> Any:
+        # Where a schema has $schema, it is the validator of that draft.
+        other = plain(self, **changes)
+        kind: Any = type(other)
+        exact = _exact(kind)
+        if exact is kind:
+            return other
+        fields = (each for each in exact.__attrs_attrs__ if each.init)
+        return exact(**{each.alias: getattr(other, each.name) for each in fields})
+
+    found.evolve = evolve
+    return found
+
+
+def _multiple_of(validator: Any, of: Any, value: Any, schema: Any) -> Iterator[Any]:
+    """Yield an error for a number that is no multiple, by the shortest texts of both numbers."""
+    if not validator.is_type(value, "number"):
+        return
+    is_finite = all(isinstance(each, int) or isfinite(each) for each in (value, of))
+    if not is_finite or (_fraction(value) / _fraction(of)).denominator != 1:
+        error = import_module(_PACKAGE).ValidationError
+        yield error(f"{value!r} is not a multiple of {of}")
+
+
+def _fraction(number: float) -> Fraction:
+    return Fraction(number if isinstance(number, int) else repr(number))
 
 
 def _path(parts: Iterable[str | int]) -> str:
