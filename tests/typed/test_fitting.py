@@ -56,7 +56,7 @@ def by_columns(values: pa.Array, options: Mapping[str, str]) -> bytes:
 def by_sink(values: pa.Array, options: Mapping[str, str]) -> bytes:
     """Encode as the sink does: the plan is made of Spark's type."""
     config = TypedWriteConfig.from_settings(Settings(options))
-    kind = from_arrow_type(values.type)
+    kind = from_arrow_type(values.type, prefer_timestamp_ntz=True)
     planned = SinkColumns.of(StructType([StructField("value", kind)]), "t", config)
     (found,) = planned.select(pa.record_batch({"value": values}))["value"].to_pylist()
     return bytes(found)

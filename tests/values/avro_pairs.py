@@ -331,6 +331,10 @@ def column(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
         dtype = form or np.dtype(str(kind))
         numbers = np.array([77 if each is None else each for each in values], dtype)
         return pa.array(numbers, mask=absent).view(kind)
+    if of.is_float16(kind):  # An older Arrow takes only numpy's own.
+        return pa.array(
+            np.array([0.0 if each is None else each for each in values], np.float16), mask=absent
+        )
     return pa.array(values, kind)
 
 
