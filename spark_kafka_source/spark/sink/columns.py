@@ -22,7 +22,6 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source.errors import ConfigurationError, LocalError
-from spark_kafka_source.producer import check_names
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.spark.conditions import listed
 from spark_kafka_source.typed import TypedWrite, TypedWriteConfig, plan_writes
@@ -63,8 +62,7 @@ class SinkColumns:
     ) -> "SinkColumns":
         """Return the columns of a schema. `topic` is the option, which goes before the column.
 
-        Raises `SchemaError`, `UnknownColumnError` or `ColumnTypeError` for columns that cannot be
-        written, and `ConfigurationError` if neither the option nor a column gives the topic. Looks
+        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and `ConfigurationError` if neither the option nor a column gives the topic. Looks
         up the schemas of encoded columns, and raises the errors of `plan_writes`.
         """
         names = schema.fieldNames()
@@ -81,7 +79,6 @@ class SinkColumns:
                 "There is no column 'value', which becomes the records' values: there are "
                 f"{listed(names)}. Rename one; names count as they are written"
             )
-        check_names(names)
         encoded = {each.part for each in typed.parts}
         for name, place in places.items():
             if name not in encoded:
