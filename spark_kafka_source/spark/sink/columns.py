@@ -62,8 +62,9 @@ class SinkColumns:
     ) -> "SinkColumns":
         """Return the columns of a schema. `topic` is the option, which goes before the column.
 
-        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and `ConfigurationError` if neither the option nor a column gives the topic. Looks
-        up the schemas of encoded columns, and raises the errors of `plan_writes`.
+        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and
+        `ConfigurationError` if neither the option nor a column gives the topic. Looks up the
+        schemas of encoded columns, and raises the errors of `plan_writes`.
         """
         names = schema.fieldNames()
         wanted = _TYPES.keys() - ({"topic"} if topic is not None else set())
