@@ -69,6 +69,22 @@ def serde(
     return found_serde if close is None else Serde(found_serde.call, found_serde.arguments, close)
 
 
+def argument_of(
+    configuration: dict[str, object], argument: str, given: object
+) -> tuple[str, object]:
+    """Return the name of an argument as it was given, and its value.
+
+    `argument` is such as `key_serializer`. The configuration may have it with a dot, as other
+    settings, and loses it here. Raises `ConfigurationError` if both are given.
+    """
+    dotted = argument.replace("_", ".")
+    if dotted not in configuration:
+        return argument, given
+    if given is not None:
+        raise ConfigurationError(dotted, "is given twice", "Give it once")
+    return dotted, configuration.pop(dotted)
+
+
 def _has_objects_to_call(given: type) -> bool:
     """Whether its objects are functions, unlike those of `int`: each call would make an object."""
     return any("__call__" in vars(each) for each in given.__mro__)

@@ -19,16 +19,13 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.values.fitting import below, is_any
 
 Convert = Callable[[Any], Any]
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MICROS_PER_SECOND = 1_000_000
 _MOST_SHOWN = 100
-
-
-def _is(kind: pa.DataType, *names: str) -> bool:
-    return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
 # -- values to JSON --------------------------------------------------------------------------------
@@ -39,12 +36,12 @@ def to_json_form(kind: pa.DataType) -> Convert:
 
     It returns something for every object. One that is not of the type is shown as what it is.
     """
-    if _is(kind, "struct"):
+    if is_any(kind, "struct"):
         return partial(_object, {each.name: to_json_form(each.type) for each in kind})
-    if _is(kind, "map"):
-        names = _is(kind.key_type, "string")
+    if is_any(kind, "map"):
+        names = is_any(kind.key_type, "string")
         return partial(_entries, names, to_json_form(kind.key_type), to_json_form(kind.item_type))
-    if _is(kind, "list", "large_list"):
+    if is_any(kind, "list", "large_list"):
         return partial(_array, to_json_form(kind.value_type))
     return shown
 
@@ -110,30 +107,26 @@ def from_json_form(kind: pa.DataType, path: str = "") -> Convert:
     number that has no value of the type. What is not of the form stays as it is. `one` judges that
     as it does for `KafkaProducer.send`: an unknown field, a text for a number, a number for a time.
     """
-    if _is(kind, "struct"):
-        fields = {each.name: from_json_form(each.type, _below(path, each.name)) for each in kind}
+    if is_any(kind, "struct"):
+        fields = {each.name: from_json_form(each.type, below(path, each.name)) for each in kind}
         return partial(_struct, fields)
-    if _is(kind, "list", "large_list"):
+    if is_any(kind, "list", "large_list"):
         return partial(_list, from_json_form(kind.value_type, f"{path}[]"))
-    if _is(kind, "map"):
+    if is_any(kind, "map"):
         parts = (from_json_form(each, f"{path}{{}}") for each in (kind.key_type, kind.item_type))
-        return partial(_map_of_names if _is(kind.key_type, "string") else _map, path, *parts)
+        return partial(_map_of_names if is_any(kind.key_type, "string") else _map, path, *parts)
     return _leaf(kind, path)
 
 
 def _leaf(kind: pa.DataType, path: str) -> Convert:
-    if _is(kind, "floating"):
+    if is_any(kind, "floating"):
         return partial(_float, path)
-    if _is(kind, "timestamp"):
+    if is_any(kind, "timestamp"):
         return partial(_text, _MOMENT if kind.tz else _LOCAL_MOMENT, path)
     for name, read in _READ.items():
-        if _is(kind, name):
+        if is_any(kind, name):
             return partial(_text, read, path)
     return _as_it_is
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _as_it_is(value: Any) -> Any:

@@ -11,6 +11,7 @@ from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.serde_arguments import argument_of
 from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -108,8 +109,8 @@ class KafkaConsumer:
         self._process = OwnProcess("consumer")
         refuse_positional("KafkaConsumer", positional)
         deserializers = {
-            "key": _named(configuration, "key", key_deserializer),
-            "value": _named(configuration, "value", value_deserializer),
+            "key": argument_of(configuration, "key_deserializer", key_deserializer),
+            "value": argument_of(configuration, "value_deserializer", value_deserializer),
         }
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
@@ -616,13 +617,3 @@ def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
         found = f"found {unknown[0]!r}" if unknown else "are none"
         raise ConfigurationError("columns", found, f"There are {', '.join(COLUMNS_WITH_HEADERS)}")
     return columns
-
-
-def _named(configuration: dict[str, object], part: str, given: object) -> tuple[str, object]:
-    """Return the name of an argument and the given deserializer. The name may have a dot."""
-    name, dotted = f"{part}_deserializer", f"{part}.deserializer"
-    if dotted not in configuration:
-        return name, given
-    if given is not None:
-        raise ConfigurationError(dotted, "is given twice", "Give it once")
-    return dotted, configuration.pop(dotted)

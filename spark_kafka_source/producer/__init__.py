@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         TransactionAbortableError,
         UnsendableRecordError,
     )
-    from spark_kafka_source.producer.given_columns import UnknownColumnError, check_names
+    from spark_kafka_source.producer.given_columns import UnknownColumnError
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.producer.partitioners import (
         CONSISTENT_RANDOM,
@@ -72,7 +72,6 @@ __all__ = [
     "UnknownColumnError",
     "UnknownPartitionError",
     "UnsendableRecordError",
-    "check_names",
     "end_each",
     "group_by_partition",
 ]
@@ -109,7 +108,6 @@ if not TYPE_CHECKING:
             "UnknownColumnError": "given_columns",
             "UnknownPartitionError": "topics",
             "UnsendableRecordError": "errors",
-            "check_names": "given_columns",
             "end_each": "transaction_coordinator",
             "group_by_partition": "partitioners",
         },

@@ -46,8 +46,9 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
     pandas. A stream is read to its end. Types of Arrow that records do not need are converted:
     views, dictionaries and large lists. Raises `TypeError` for anything else.
 
-    Raises `UnknownColumnError` as `check_names` does, and also for any other column where there is
-    no column `value`: each record would be a tombstone, which deletes its key.
+    Raises `UnknownColumnError` for a name that is a record's column but for its case. Without a
+    column `value` it raises it for any other column: each record would be a tombstone, which
+    deletes its key.
     """
     if isinstance(columns, pa.Table | pa.RecordBatch):
         found = columns
@@ -57,7 +58,7 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
         found = _imported(pa.record_batch, columns)
     else:
         raise _refused(columns)
-    check_names(found.schema.names)
+    _check_names(found.schema.names)
     others = [each for each in found.schema if each.name not in _COLUMNS]
     lost = [each.name for each in others if not pa.types.is_null(each.type)]
     if lost and "value" not in found.schema.names:
@@ -66,7 +67,7 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
     return found if schema.equals(found.schema) else found.cast(schema)
 
 
-def check_names(names: Collection[str]) -> None:
+def _check_names(names: Collection[str]) -> None:
     """Raise `UnknownColumnError` for a name that is a record's column but for its case.
 
     A column of both spellings does no harm.

@@ -17,7 +17,7 @@ from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.client.serde_arguments import SERIALIZE, serde
+from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, serde
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
@@ -61,7 +61,6 @@ from spark_kafka_source.producer.sequences import PreparedTransaction
 from spark_kafka_source.producer.serializers import (
     Given,
     Serializer,
-    named_serializer,
     serialize,
 )
 from spark_kafka_source.producer.topics import Partitions, Topics
@@ -126,8 +125,8 @@ class KafkaProducer:
         if isinstance(partitioner, str):
             configuration["partitioner"], partitioner = partitioner, None
         serializers = {
-            "key": named_serializer(configuration, "key", key_serializer),
-            "value": named_serializer(configuration, "value", value_serializer),
+            "key": argument_of(configuration, "key_serializer", key_serializer),
+            "value": argument_of(configuration, "value_serializer", value_serializer),
         }
         config = config_from_arguments(configuration, token_provider)
         with spelt(config.spelling):

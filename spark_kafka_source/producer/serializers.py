@@ -45,22 +45,6 @@ class Given:
             self.serde.close()
 
 
-def named_serializer(
-    configuration: dict[str, object], part: str, given: object
-) -> tuple[str, object]:
-    """Return the argument's name and its value. The name may have a dot, as other settings'.
-
-    Removes the name with a dot from the configuration. Raises `ConfigurationError` if both are
-    given.
-    """
-    argument, dotted = f"{part}_serializer", f"{part}.serializer"
-    if dotted not in configuration:
-        return argument, given
-    if given is not None:
-        raise ConfigurationError(dotted, "is given twice", "Give it once")
-    return dotted, configuration.pop(dotted)
-
-
 _BYTES = (bytes, bytearray, memoryview)
 
 

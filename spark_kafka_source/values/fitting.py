@@ -111,9 +111,9 @@ def plain(kind: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(each.name, plain(each.type)) for each in kind])
     if pa.types.is_map(kind):
         return pa.map_(plain(kind.key_type), plain(kind.item_type))
-    if _is_any(kind, *_LISTS):
+    if is_any(kind, *_LISTS):
         return pa.list_(pa.field("element", plain(kind.value_type)))
-    if _is_any(kind, "dictionary", "run_end_encoded"):
+    if is_any(kind, "dictionary", "run_end_encoded"):
         return plain(kind.value_type)
     return _plain_leaf(kind)
 
@@ -121,15 +121,16 @@ def plain(kind: pa.DataType) -> pa.DataType:
 def _plain_leaf(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.BaseExtensionType):
         return plain(kind.storage_type)
-    if _is_any(kind, "large_string", "string_view"):
+    if is_any(kind, "large_string", "string_view"):
         return pa.string()
-    if _is_any(kind, "large_binary", "binary_view", "fixed_size_binary"):
+    if is_any(kind, "large_binary", "binary_view", "fixed_size_binary"):
         return pa.binary()
-    is_small = _is_any(kind, "decimal") and kind.bit_width < 128
+    is_small = is_any(kind, "decimal") and kind.bit_width < 128
     return pa.decimal128(kind.precision, kind.scale) if is_small else kind
 
 
-def _is_any(kind: pa.DataType, *names: str) -> bool:
+def is_any(kind: pa.DataType, *names: str) -> bool:
+    """Whether a type is one of these, named as in `pyarrow.types` behind `is_`."""
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
@@ -145,20 +146,20 @@ def as_plain(array: pa.Array, wanted: pa.DataType | None = None) -> pa.Array:
         return array
     if isinstance(kind, pa.BaseExtensionType):
         return as_plain(array.storage)
-    if _is_any(kind, "dictionary"):
+    if is_any(kind, "dictionary"):
         return as_plain(array.dictionary_decode())
-    if _is_any(kind, "run_end_encoded"):
+    if is_any(kind, "run_end_encoded"):
         return as_plain(pc.run_end_decode(array))
-    is_nested = _is_any(kind, "struct", "map", *_LISTS)
+    is_nested = is_any(kind, "struct", "map", *_LISTS)
     return _nested_as_plain(array, wanted) if is_nested else array.cast(wanted)
 
 
 def _nested_as_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     null = array.is_null().to_numpy(zero_copy_only=False)
-    if _is_any(wanted, "struct"):
+    if is_any(wanted, "struct"):
         fields = [as_plain(array.field(place)) for place in range(wanted.num_fields)]
         return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=pa.array(null))
-    if _is_any(wanted, "map"):
+    if is_any(wanted, "map"):
         counts, entries = np.diff(array.offsets.to_numpy()), _entries(array).flatten()
         parts = (as_plain(entries.field(0)), as_plain(entries.field(1)))
         return pa.MapArray.from_arrays(_offsets(counts, null), *parts, wanted)
@@ -190,13 +191,13 @@ def widens(given: pa.DataType, wanted: pa.DataType) -> bool:
     """
     if given == wanted:
         return True
-    if _is_any(wanted, "decimal"):
+    if is_any(wanted, "decimal"):
         return _widens_decimal(given, wanted)
-    if _is_any(wanted, "integer"):
-        return _is_any(given, "integer") and _holds(wanted, given)
-    if _is_any(wanted, "floating") and _is_any(given, "integer"):
+    if is_any(wanted, "integer"):
+        return is_any(given, "integer") and _holds(wanted, given)
+    if is_any(wanted, "floating") and is_any(given, "integer"):
         return _bits(given) <= _EXACT_BITS[wanted.bit_width]
-    return any(_is_any(given, each) and _is_any(wanted, each) for each in _KINDS) and not (
+    return any(is_any(given, each) and is_any(wanted, each) for each in _KINDS) and not (
         _is_narrower(wanted, given)
     )
 
@@ -205,15 +206,15 @@ _KINDS = ("floating", "timestamp", "time", "duration", "date")
 
 
 def _is_narrower(wanted: pa.DataType, given: pa.DataType) -> bool:
-    if _is_any(wanted, "timestamp"):
+    if is_any(wanted, "timestamp"):
         return (given.tz is None) != (wanted.tz is None)
-    return _is_any(wanted, "floating") and bool(wanted.bit_width < given.bit_width)
+    return is_any(wanted, "floating") and bool(wanted.bit_width < given.bit_width)
 
 
 def _range(kind: pa.DataType) -> tuple[int, int]:
     """Return the least and the most of a type's whole numbers."""
     bits = kind.bit_width
-    if _is_any(kind, "signed_integer"):
+    if is_any(kind, "signed_integer"):
         return -(1 << bits - 1), (1 << bits - 1) - 1
     return 0, (1 << bits) - 1
 
@@ -224,14 +225,14 @@ def _holds(wanted: pa.DataType, given: pa.DataType) -> bool:
 
 
 def _bits(kind: pa.DataType) -> int:
-    return int(kind.bit_width) - _is_any(kind, "signed_integer")
+    return int(kind.bit_width) - is_any(kind, "signed_integer")
 
 
 def _widens_decimal(given: pa.DataType, wanted: pa.DataType) -> bool:
     whole = wanted.precision - wanted.scale
-    if _is_any(given, "integer"):
+    if is_any(given, "integer"):
         return bool(max(map(abs, _range(given))) < 10**whole)
-    if not _is_any(given, "decimal"):
+    if not is_any(given, "decimal"):
         return False
     return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole)
 
@@ -248,7 +249,7 @@ def converted(
     """
     if array.type == wanted:
         return array
-    if _is_any(wanted, "timestamp"):
+    if is_any(wanted, "timestamp"):
         # The moment is the same in each zone. An older Arrow looks for the zone if it casts.
         array = array.view(pa.timestamp(array.type.unit, wanted.tz))
     try:

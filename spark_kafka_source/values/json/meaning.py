@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.json.texts import (
     DECODER,
     NotAScalarError,
@@ -36,7 +37,6 @@ from spark_kafka_source.values.json.texts import (
     with_texts,
 )
 from spark_kafka_source.values.json.times import MICROS, days, micros
-from spark_kafka_source.values.json.types import within
 from spark_kafka_source.values.typing import JsonTyping
 
 MAX_DEPTH = 256
@@ -148,7 +148,7 @@ def _converter(kind: pa.DataType, path: str, names: bool) -> Convert:
         return _map(_converter(kind.item_type, f"{path}{{}}", names), path)
     if pa.types.is_struct(kind):
         children = {
-            each.name: _converter(each.type, within(path, each.name), names) for each in kind
+            each.name: _converter(each.type, below(path, each.name), names) for each in kind
         }
         return _struct(children, path)
     if pa.types.is_decimal(kind):

@@ -26,8 +26,8 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import TIMESTAMP, array_of
 from spark_kafka_source.values.errors import SchemaError, quoted
+from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.json.shape import INSTEAD, NULL, Node, Options, Place, Shape
-from spark_kafka_source.values.json.types import within
 from spark_kafka_source.values.schema_text import SchemaText
 
 MAX_COLUMNS = 10_000
@@ -102,7 +102,7 @@ class _Reading:
         if fields:
             return pa.struct(
                 [
-                    (name, self.type((numbers,), within(path, name), above))
+                    (name, self.type((numbers,), below(path, name), above))
                     for name, numbers in fields.items()
                 ]
             )

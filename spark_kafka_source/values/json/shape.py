@@ -14,13 +14,13 @@ from functools import cached_property, reduce
 from typing import Any
 
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
+from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.json.documents import (
     Documents,
     LeadsNowhereError,
     Scope,
     known_names,
 )
-from spark_kafka_source.values.json.types import within
 from spark_kafka_source.values.schema_text import SchemaText
 
 MAX_WAYS = 1_000
@@ -326,7 +326,7 @@ class _Building:
         found: dict[str, Any] = {"properties": None, "patterns": None}
         if properties is not None:
             found["properties"] = tuple(
-                (name, self._below(each, scope, within(path, name)))
+                (name, self._below(each, scope, below(path, name)))
                 for name, each in properties.items()
             )
         of_any = f"{path}{{}}"

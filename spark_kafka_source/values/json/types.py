@@ -4,6 +4,7 @@ import pyarrow as pa
 
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
 from spark_kafka_source.values.errors import SchemaError
+from spark_kafka_source.values.fitting import below
 
 _PLAIN = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
@@ -28,14 +29,9 @@ def readable(kind: pa.DataType, path: str = "") -> pa.DataType:
         names = [each.name for each in kind]
         if len(set(names)) < len(names):
             raise SchemaError(path, f"{kind} has a name twice", "Each field has a name of its own")
-        types = (readable(each.type, within(path, each.name)) for each in kind)
+        types = (readable(each.type, below(path, each.name)) for each in kind)
         return pa.struct(list(zip(names, types, strict=True)))
     raise SchemaError(path, f"JSON cannot be read into {kind}", f"Use one of {_names()}")
-
-
-def within(path: str, name: str) -> str:
-    """Return the path of a field."""
-    return f"{path}.{name}" if path else name
 
 
 def _names() -> str:

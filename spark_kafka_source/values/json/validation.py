@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.values.errors import SchemaError
+from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.json.documents import INSTALL, Documents
-from spark_kafka_source.values.json.types import within
 from spark_kafka_source.values.schema_text import SchemaText
 
 _PACKAGE = "jsonschema"
@@ -127,5 +127,5 @@ def _path(parts: Iterable[str | int]) -> str:
     """Return a path such as `lines[0].price`."""
     path = ""
     for each in parts:
-        path = f"{path}[{each}]" if isinstance(each, int) else within(path, each)
+        path = f"{path}[{each}]" if isinstance(each, int) else below(path, each)
     return path
