@@ -33,15 +33,6 @@ _NANOS_OF = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
-def array_of_one(value: object, kind: pa.DataType, path: str = "") -> pa.Array:
-    """Return a column of this type with only this value. Raises `UnencodableRowError`."""
-    _check(value, kind, path)
-    try:
-        return pa.array([value], kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        refuse(path, str(error)[:_MOST_SHOWN])
-
-
 # -- values of several values ----------------------------------------------------------------------
 
 
@@ -216,41 +207,3 @@ def no_such_value(path: str, value: object, kind: pa.DataType) -> NoReturn:
 def refuse(path: str, reason: str) -> NoReturn:
     """Raise `UnencodableRowError` with this path and reason."""
     raise UnencodableRowError([0], f"{path}: {reason}" if path else reason)
-
-
-def _check(value: Any, kind: pa.DataType, path: str) -> None:
-    if value is None:
-        return
-    if pa.types.is_struct(kind):
-        fields = {each.name: each.type for each in kind}
-        known_fields(value, fields, path)
-        for name, each in fields.items():
-            _check(value.get(name), each, below(path, name))
-    elif pa.types.is_map(kind):
-        for key, item in pairs_of(value, path):
-            _check(key, kind.key_type, f"{path}{{}}")
-            _check(item, kind.item_type, f"{path}{{}}")
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        for each in items_of(value, path):
-            _check(each, kind.value_type, f"{path}[]")
-    else:
-        check_leaf(value, kind, path)
-
-
-def check_leaf(value: Any, kind: pa.DataType, path: str) -> None:
-    """Raise `UnencodableRowError` if a value is no value of a type that is not nested."""
-    of = pa.types
-    if of.is_boolean(kind):
-        boolean(value, path)
-    elif of.is_integer(kind):
-        whole(value, kind, path)
-    elif of.is_floating(kind):
-        real(value, kind, path)
-    elif of.is_string(kind) or of.is_large_string(kind):
-        text(value, path)
-    elif of.is_decimal(kind):
-        unscaled(value, kind, path)
-    elif of.is_temporal(kind):
-        moment(value, kind, path)
-    elif of.is_null(kind) or not isinstance(value, _BYTES):
-        no_such_value(path, value, kind)

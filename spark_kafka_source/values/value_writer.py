@@ -10,7 +10,6 @@ import pyarrow as pa
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.fitting import as_plain
-from spark_kafka_source.values.one_value import array_of_one
 
 
 class ValueWriter(Protocol):
@@ -53,15 +52,6 @@ def deepest(type_at: Callable[[int], pa.DataType], most: int) -> pa.DataType:
         with suppress(SchemaError):
             return type_at(depth)
     return type_at(1)
-
-
-def encode_one(writer: ValueWriter, value: Any) -> bytes:
-    """Return the bytes of one value, encoded as a column of one row. Raises `UnencodableRowError`.
-
-    This is `ValueWriter.one` for a format without a quicker way.
-    """
-    found: bytes = writer.encode(array_of_one(value, writer.arrow_type), b"")[0].as_py()
-    return found
 
 
 def encode_values(writer: ValueWriter, array: pa.Array, prefix: bytes = b"") -> pa.BinaryArray:

@@ -16,10 +16,9 @@ from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.avro import AvroWriter
 from spark_kafka_source.values.json import JsonWriter
-from spark_kafka_source.values.one_value import array_of_one
-from spark_kafka_source.values.value_writer import encode_one
 from tests.values.avro_oracle import decoded, written
 from tests.values.avro_schemas import logical, schemas, values
+from tests.values.one_row import array_of_one, encode_one
 from tests.values.test_avro_cases import array, fixed, record
 from tests.values.test_avro_oracle import drawn
 
