@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from spark_kafka_source.client import Broker, ClientConfig, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code, error_named
+from spark_kafka_source.fetch import latest_offsets
 from spark_kafka_source.net import Deadline, parse_addresses
 from spark_kafka_source.protocol.messages.admin import (
     CreatableTopic,
@@ -57,7 +58,7 @@ class Admin:
         replication_factor: int = 1,
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic, and wait until all its partitions have leaders."""
+        """Create a topic, and wait until the leaders of all its partitions serve it."""
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
@@ -93,7 +94,7 @@ class Admin:
         self._wait_until_gone(name)
 
     def create_partitions(self, name: str, total: int) -> None:
-        """Grow a topic to `total` partitions, and wait until they have leaders."""
+        """Grow a topic to `total` partitions, and wait until their leaders serve them."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
             timeout_ms=_BROKER_TIMEOUT_MS,
@@ -147,6 +148,10 @@ class Admin:
             self._client.leaders(wanted, deadline)
 
         self._client.retrying(f"leaders of {name!r}", attempt)
+        # A broker names itself the leader before it serves the partition. A producer that writes
+        # in between may have its second batch stored and its first refused: Kafka's own sends the
+        # first again until delivery.timeout.ms (KAFKA-14359).
+        latest_offsets(self._client, [TopicPartition(name, each) for each in range(partitions)])
 
     def _wait_until_gone(self, name: str) -> None:
         unknown = error_named("UNKNOWN_TOPIC_OR_PARTITION")
