@@ -7,6 +7,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from spark_kafka_source.admin.committed import Committed, all_committed
+from spark_kafka_source.admin.decision_offsets import is_decision
 from spark_kafka_source.admin.errors import typed
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
@@ -28,7 +29,8 @@ class PartitionLag:
     `committed_offset` is the offset of the next record to read. `log_end_offset` is the high
     watermark. `lag` is `log_end_offset` less `committed_offset`. It is negative if the log is
     shorter than what was committed. `error` is Kafka's name for why the log's offsets are not
-    known.
+    known. With `keeps_decision`, an exactly-once query keeps a decision in this offset: then
+    `committed_offset` is the number of a micro-batch, and there is no `lag`.
     """
 
     group_id: str
@@ -45,6 +47,7 @@ class PartitionLag:
     client_id: str | None
     host: str | None
     error: str | None
+    keeps_decision: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -59,6 +62,7 @@ _ARROW_TYPES = {
     "log_end_offset": pa.int64(),
     "lag": pa.int64(),
     "leader_epoch": pa.int32(),
+    "keeps_decision": pa.bool_(),
 }
 _SCHEMA = pa.schema(
     [(each.name, _ARROW_TYPES.get(each.name, pa.string())) for each in fields(PartitionLag)]
@@ -136,13 +140,14 @@ def _row(
     reach: LogRange,
 ) -> PartitionLag:
     at, owner = offsets.get(where), owners.get(where)
+    keeps_decision = at is not None and is_decision(at.metadata)
     return PartitionLag(
         group_id,
         *where,
         at.offset if at else None,
         reach.start,
         reach.end,
-        reach.end - at.offset if at and reach.end is not None else None,
+        reach.end - at.offset if at and reach.end is not None and not keeps_decision else None,
         at.leader_epoch if at and at.leader_epoch >= 0 else None,
         at.metadata if at else None,
         owner.member_id if owner else None,
@@ -150,4 +155,5 @@ def _row(
         owner.client_id if owner else None,
         owner.host if owner else None,
         reach.error,
+        keeps_decision,
     )

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from spark_kafka_source.admin import (
     GroupDescription,
     GroupLag,
+    GroupListing,
     KafkaAdmin,
     MemberDescription,
     OffsetReset,
     OffsetResets,
     Shift,
 )
+from spark_kafka_source.admin.decision_offsets import groups_with_decisions
 from spark_kafka_source.admin.targets import Target
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
@@ -23,6 +25,8 @@ _LAG = ("topic", "partition", "committed", "end", "lag", "client", "host", "note
 _MEMBERS = ("client", "host", "instance", "epoch", "partitions", "member")
 _DELETED_GROUPS = ("group", "deleted", "error")
 _DELETED = ("group", "topic", "partition", "deleted", "error")
+_KEEPER = "keeps the decisions of an exactly-once query"
+_DECISION = "no lag: 'committed' is a micro-batch that an exactly-once query has decided"
 _RESET = ("topic", "partition", "old", "new", "change", "note")
 
 
@@ -30,19 +34,29 @@ def list_groups(arguments: argparse.Namespace, output: Output) -> int:
     """Show all groups."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.list_groups(states=arguments.state, types=arguments.type)
+        keepers = _with_decisions(admin, found, output)
     rows = [
         {
             "group": each.group_id,
             "type": each.type,
             "state": each.state,
             "protocol": each.protocol_type,
+            "note": _KEEPER if each.group_id in keepers else None,
         }
         for each in found
     ]
     asked = arguments.state or arguments.type
     none = "There is no group of such a state and type" if asked else "There are no groups"
-    output.rows(rows, ("group", "type", "state", "protocol"), none)
+    output.rows(rows, ("group", "type", "state", "protocol", "note"), none)
     return 0
+
+
+def _with_decisions(admin: KafkaAdmin, groups: Sequence[GroupListing], output: Output) -> set[str]:
+    try:
+        return groups_with_decisions(admin.client, groups)
+    except KafkaError as error:
+        output.note(f"Which groups keep decisions of exactly-once queries is not known: {error}")
+        return set()
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
@@ -161,7 +175,8 @@ def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:
             "instance": each.group_instance_id,
             "client": each.client_id,
             "host": each.host,
-            "note": each.error,
+            "keeps_decision": each.keeps_decision,
+            "note": _DECISION if each.keeps_decision else each.error,
         }
         for each in lag
     ]

@@ -59,7 +59,13 @@ def test_groups_list(run: Run, lines: Lines, documents: Documents) -> None:
     assert run("groups", "list", "--json", "--state", "Stable") == 0
     assert documents() == []
     assert run("groups", "list", "--json", "--type", "classic") == 0
-    assert documents()[0] == {"group": "g", "type": "classic", "state": "Empty", "protocol": ""}
+    assert documents()[0] == {
+        "group": "g",
+        "type": "classic",
+        "state": "Empty",
+        "protocol": "",
+        "note": None,
+    }
 
 
 def test_where_there_is_nothing_it_says_so(
