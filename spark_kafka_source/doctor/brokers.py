@@ -17,7 +17,7 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.net.certificates import (
     check_opens,
-    client_expiry_seconds,
+    client_certificate,
     days_until,
     server_certificate,
 )
@@ -34,6 +34,8 @@ _SERVERS = "kafka.bootstrap.servers"
 _TRUSTSTORE = "kafka.ssl.truststore.location"
 _KEYSTORE = "kafka.ssl.keystore.location"
 _RENEW = "Renew the broker's certificate; if its authority changes, trust the new one"
+# Such certificates are valid for days. Nobody renews them.
+_FOR_TESTS = "for tests only: a LocalKafka's authority has signed it"
 _OLD = "Use brokers of Kafka 2.1 or newer, and this package's newest version"
 # The other requests are as old.
 _NEEDED: tuple[type[Request[Any]], ...] = (MetadataRequest, ListOffsetsRequest, FetchRequest)
@@ -66,12 +68,14 @@ def check_client_certificate(config: ClientConfig) -> list[Finding]:
     if tls is None or not tls.has_key:
         return []
     check, subject = "client certificate", "this client"
-    expires_at_seconds = client_expiry_seconds(tls)
-    if expires_at_seconds is None:
+    certificate = client_certificate(tls)
+    if certificate.expires_at_seconds is None:
         return [unknown(check, subject, "its expiry cannot be read")]
-    days = days_until(expires_at_seconds)
+    days = days_until(certificate.expires_at_seconds)
     if days >= SOON_DAYS:
         return [ok(check, subject, f"it expires in {days} days")]
+    if days >= 0 and certificate.is_for_tests:
+        return [ok(check, subject, f"it expires in {days} days; {_FOR_TESTS}")]
     found = f"it expires in {days} days" if days >= 0 else f"it expired {-days - 1} days ago"
     return [wrong(check, subject, found, "Renew it, and give the new one", _KEYSTORE)]
 
@@ -105,6 +109,8 @@ def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> 
         f"{found.tls_version}, {found.subject!r} by {found.issuer!r}, "
         f"expires in {found.days_left} days"
     )
+    if found.is_for_tests:
+        return ok("tls", subject, f"{text}; {_FOR_TESTS}")
     if found.days_left < SOON_DAYS:
         return wrong("tls", subject, text, _RENEW, _TRUSTSTORE)
     return ok("tls", subject, text)

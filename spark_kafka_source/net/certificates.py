@@ -18,6 +18,12 @@ from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.net.stores import client_key
 from spark_kafka_source.net.tls import start_tls
 
+TEST_AUTHORITY = "LocalKafka test authority"
+"""The beginning of the common name of the authorities of `spark_kafka_source.testing`.
+
+Their certificates are valid for some days, and last no longer than their brokers.
+"""
+
 _DAY_SECONDS = 86_400
 _SEQUENCE = 0x30
 _VERSION = 0xA0
@@ -39,6 +45,20 @@ class ServerCertificate:
     def days_left(self) -> int:
         """Whole days until it expires. A negative number means that it has expired."""
         return days_until(self.expires_at_seconds)
+
+    @property
+    def is_for_tests(self) -> bool:
+        """Whether a LocalKafka's authority has signed it."""
+        return self.issuer.startswith(TEST_AUTHORITY)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """The facts of the client's own certificate. None is a time that cannot be read."""
+
+    expires_at_seconds: float | None
+    is_for_tests: bool = False
+    """Whether a LocalKafka's authority has signed it."""
 
 
 def days_until(seconds: float) -> int:
@@ -75,18 +95,17 @@ def server_certificate(
         link.close()
 
 
-def client_expiry_seconds(settings: TlsSettings) -> float | None:
-    """Return when the client's own certificate expires, in seconds since 1970.
-
-    None if the client has no certificate, or one whose expiry cannot be read.
-    """
+def client_certificate(settings: TlsSettings) -> ClientCertificate:
+    """Return the facts of the client's own certificate."""
     key = client_key(settings)
     blocks = pem_blocks(key.certificates) if key is not None else []
     found = next((each.text for each in blocks if each.label == "CERTIFICATE"), None)
     try:
-        return None if found is None else _expiry_seconds(ssl.PEM_cert_to_DER_cert(found))
+        if found is not None:
+            return _parsed(ssl.PEM_cert_to_DER_cert(found))
     except (ValueError, IndexError):
-        return None
+        pass
+    return ClientCertificate(None)
 
 
 def _failure(error: OSError, address: Address, tls: TlsSettings) -> KafkaError:
@@ -109,15 +128,18 @@ def _name(parts: object) -> str:
     return names.get("commonName") or ", ".join(names.values())
 
 
-def _expiry_seconds(der: bytes) -> float:
-    """Return `notAfter` of a certificate in DER (RFC 5280, 4.1). Raises `ValueError`."""
+def _parsed(der: bytes) -> ClientCertificate:
+    """Return `notAfter` and the issuer of a certificate in DER (RFC 5280, 4.1).
+
+    Raises `ValueError`.
+    """
     _, certificate, _ = _element(der)
     _, fields, _ = _element(certificate)
     tag, _, rest = _element(fields)
     if tag == _VERSION:
         _, _, rest = _element(rest)
-    for _ in range(2):  # The algorithm of the signature, and the issuer.
-        _, _, rest = _element(rest)
+    _, _, rest = _element(rest)  # The algorithm of the signature.
+    _, issuer, rest = _element(rest)
     tag, validity, _ = _element(rest)
     if tag != _SEQUENCE:
         raise ValueError("no validity")
@@ -125,7 +147,8 @@ def _expiry_seconds(der: bytes) -> float:
     tag, text, _ = _element(rest)
     form = "%y%m%d%H%M%SZ" if tag == _UTC_TIME else "%Y%m%d%H%M%SZ"
     parsed = time.strptime(text.decode("ascii"), form)
-    return ssl.cert_time_to_seconds(time.strftime("%b %d %H:%M:%S %Y GMT", parsed))
+    expires_at_seconds = ssl.cert_time_to_seconds(time.strftime("%b %d %H:%M:%S %Y GMT", parsed))
+    return ClientCertificate(expires_at_seconds, TEST_AUTHORITY.encode() in issuer)
 
 
 def _element(data: bytes) -> tuple[int, bytes, bytes]:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from spark_kafka_source.net.certificates import TEST_AUTHORITY
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.testing.errors import ToolError
 from spark_kafka_source.testing.java import find_java
@@ -154,7 +155,7 @@ _SERVER_AND_CLIENT = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIEN
 
 def _certificate_of_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     # Each name is different: two authorities with one name differ only in their signatures.
-    name = f"authority {secrets.token_hex(4)}"
+    name = f"{TEST_AUTHORITY} {secrets.token_hex(4)}"
     public_key = key.public_key()
     identifier = x509.SubjectKeyIdentifier.from_public_key(public_key)
     return (

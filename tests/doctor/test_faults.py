@@ -15,7 +15,7 @@ from spark_kafka_source.command_line.main import main
 from spark_kafka_source.doctor import brokers, clocks, examination
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
-from spark_kafka_source.net.certificates import client_expiry_seconds, days_until
+from spark_kafka_source.net.certificates import TEST_AUTHORITY, client_certificate, days_until
 from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
@@ -338,14 +338,50 @@ def test_a_client_certificate_that_expires_soon(
 
 def test_the_expiry_of_a_certificate_is_that_of_cryptography(ca: Certified) -> None:
     me = certified_by(ca, days_left=-3)
-    found = client_expiry_seconds(
+    found = client_certificate(
         TlsSettings(
             ssl_keystore_certificate_chain=Secret(me.certificate_pem),
             ssl_keystore_key=Secret(me.key_pem()),
         )
     )
-    assert found == me.certificate.not_valid_after_utc.timestamp()
-    assert days_until(found) == -4
+    assert found.expires_at_seconds == me.certificate.not_valid_after_utc.timestamp()
+    assert days_until(found.expires_at_seconds) == -4
+    assert not found.is_for_tests
+
+
+def test_certificates_of_a_local_kafka_are_for_tests_and_not_wrong(
+    examined: Examine, tmp_path: Path
+) -> None:
+    ca = authority(f"{TEST_AUTHORITY} 1")
+    me = certified_by(ca)
+    server = certified_by(ca, LOOPBACK)
+    with MemoryBroker(tls=server.server_context(tmp_path, trusts=ca)) as broker:
+        rows = examined(
+            address(broker),
+            security_protocol="SSL",
+            ssl_truststore_certificates=ca.certificate_pem,
+            ssl_keystore_certificate_chain=me.certificate_pem,
+            ssl_keystore_key=me.key_pem(),
+        )
+    for check in ("tls", "client certificate"):
+        found = of(rows, check)
+        assert found["verdict"] == "ok"
+        assert "expires in 0 days; for tests only: a LocalKafka's authority" in found["found"]
+
+
+def test_an_expired_certificate_of_a_local_kafka_is_wrong(
+    broker: MemoryBroker, examined: Examine
+) -> None:
+    ca = authority(f"{TEST_AUTHORITY} 1")
+    me = certified_by(ca, days_left=-1)
+    rows = examined(
+        address(broker),
+        security_protocol="SSL",
+        ssl_truststore_certificates=ca.certificate_pem,
+        ssl_keystore_certificate_chain=me.certificate_pem,
+        ssl_keystore_key=me.key_pem(),
+    )
+    assert of(rows, "client certificate")["found"] == "it expired 1 days ago"
 
 
 def test_a_tls_port_without_tls(ca: Certified, examined: Examine, tmp_path: Path) -> None:

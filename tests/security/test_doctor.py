@@ -29,6 +29,9 @@ def test_rights_are_told_and_no_secret_is(
     rows = [json.loads(line) for line in shown.out.splitlines()]
     found = {(row["check"], row["verdict"], row["found"]) for row in rows}
     assert ("login", "ok", "SASL_SSL, PLAIN") in found
+    (tls,) = [row for row in rows if row["check"] == "tls"]
+    assert tls["verdict"] == "ok"
+    assert "for tests only" in tls["found"]
     assert ("topic right", "ok", "READ is granted") in found
     assert ("topic right", "wrong", "WRITE is not granted") in found
     assert ("group right", "wrong", "DESCRIBE is not granted") in found
