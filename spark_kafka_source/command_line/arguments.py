@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from spark_kafka_source.version import VERSION
+
 PROGRAM = "spark-kafka-source"
 # A day.
 _MOST_SECONDS = 86_400
@@ -24,11 +26,15 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the parsed arguments. End the process after `--help` (0) or wrong arguments (2)."""
+    """Return the parsed arguments.
+
+    End the process after `--help` and `--version` (0), and wrong arguments (2).
+    """
     parser = _Parser(
         prog=PROGRAM,
         description="Shows groups, topics, transactions and records of a Kafka cluster; writes.",
     )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {VERSION}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_groups(commands.add_parser("groups", help="list, describe, reset, delete groups"))
     _add_topics(commands)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from spark_kafka_source.command_line.arguments import parse
+from spark_kafka_source.version import VERSION
 
 IMPORTS = """
 import sys
@@ -48,6 +49,12 @@ def test_numbers_below_0_are_no_options() -> None:
     assert parse(["tail", "t", "--from", "-5"]).begin == "-5"
     assert parse(["groups", "reset", "g", "--shift-by", "-5"]).shift_by == -5
     assert parse(["groups", "lag", "-b", "a:1"]).bootstrap_servers == "a:1"
+
+
+def test_the_version() -> None:
+    command = [sys.executable, "-m", "spark_kafka_source", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == (f"spark-kafka-source {VERSION}\n", "")
 
 
 def test_a_command_imports_no_more_than_it_needs() -> None:
