@@ -12,6 +12,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.testing.child import Child
+from spark_kafka_source.testing.downloads import Meter, Progress
 from spark_kafka_source.testing.errors import JarsError, JavaError, tail
 from spark_kafka_source.testing.java import find_java
 
@@ -50,6 +52,10 @@ _WITHOUT_POMS = """\
 </ivysettings>
 """
 
+_KAFKA_BYTES = 64_000_000
+"""About what Ivy downloads for a Kafka. It does not tell before the download."""
+_LOOK_MS = 200
+
 _log = logging.getLogger(__name__)
 
 
@@ -61,18 +67,23 @@ class _Order:
     module: str
     settings: str = ""
     finish: Callable[[Path], None] = lambda _: None
+    expected_bytes: int = 0
+    progress: Progress | None = None
 
 
-def kafka_jars(version: str = KAFKA_VERSION) -> list[Path]:
-    """Return the jars of Kafka's broker, clients and tools, with their dependencies."""
-    return resolve(
-        [
-            f"org.apache.kafka:kafka_2.13:{version}",
-            f"org.apache.kafka:kafka-tools:{version}",
-            # Kafka logs through slf4j 1: without a binding for it a broker has no log.
-            "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",
-        ]
-    )
+def kafka_jars(version: str = KAFKA_VERSION, *, progress: Progress | None = None) -> list[Path]:
+    """Return the jars of Kafka's broker, clients and tools, with their dependencies.
+
+    `progress` is called some times a second during a download, with the bytes that have come and
+    about how many there will be.
+    """
+    coordinates = [
+        f"org.apache.kafka:kafka_2.13:{version}",
+        f"org.apache.kafka:kafka-tools:{version}",
+        # Kafka logs through slf4j 1: without a binding for it a broker has no log.
+        "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",
+    ]
+    return _resolved(coordinates, transitive=True, expected_bytes=_KAFKA_BYTES, progress=progress)
 
 
 def peer_jars() -> list[Path]:
@@ -90,14 +101,32 @@ def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path
 
         resolve(["org.apache.kafka:kafka-clients:4.3.1"], transitive=False)
     """
+    return _resolved(coordinates, transitive=transitive)
+
+
+def _resolved(
+    coordinates: Sequence[str],
+    *,
+    transitive: bool,
+    expected_bytes: int = 0,
+    progress: Progress | None = None,
+) -> list[Path]:
     module = _ivy_module([_ivy_dependency(each, transitive) for each in coordinates])
-    folder = _kept(_Order(coordinates, module))
-    return sorted(folder.glob("*.jar"))
+    order = _Order(coordinates, module, expected_bytes=expected_bytes, progress=progress)
+    return sorted(_kept(order).glob("*.jar"))
 
 
-def unpacked(coordinate: str, *, classifier: str, sha256: str) -> Path:
+def unpacked(
+    coordinate: str,
+    *,
+    classifier: str,
+    sha256: str,
+    expected_bytes: int = 0,
+    progress: Progress | None = None,
+) -> Path:
     """Return the folder with the content of a `.tar.gz` from Maven Central, unpacked once.
 
+    `progress` is as in `kafka_jars`; the archive has `expected_bytes`, or 0 if that is not known.
     Raises what `resolve` raises, and `JarsError` for an archive with another SHA-256.
     """
     dependency = _ivy_dependency(coordinate, False).removesuffix("/>")
@@ -115,7 +144,7 @@ def unpacked(coordinate: str, *, classifier: str, sha256: str) -> Path:
             members.extractall(folder, filter="data")
         archive.unlink()
 
-    return _kept(_Order([coordinate], module, _WITHOUT_POMS, unpack))
+    return _kept(_Order([coordinate], module, _WITHOUT_POMS, unpack, expected_bytes, progress))
 
 
 def cache_directory() -> Path:
@@ -167,7 +196,11 @@ def _lock(cache: Path) -> Iterator[None]:
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as file:
         # The kernel releases the lock if this process is killed.
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.warning("Waiting for another process that downloads to %s ...", cache)
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -179,15 +212,18 @@ def _download(order: _Order, cache: Path, folder: Path) -> None:
     (partial / "ivy.xml").write_text(order.module)
     if order.settings:
         (partial / "settings.xml").write_text(order.settings)
-    _log.warning("Downloading %s, once, to %s ...", ", ".join(order.coordinates), folder)
-    if not any(_run_ivy(cache, partial) for _ in range(ATTEMPTS)):
+    # A caller that shows the progress need not be told by the log.
+    level = logging.INFO if order.progress else logging.WARNING
+    _log.log(level, "Downloading %s, once, to %s ...", ", ".join(order.coordinates), folder)
+    meter = Meter(cache / "ivy", order.expected_bytes, order.progress)
+    if not any(_run_ivy(cache, partial, meter) for _ in range(ATTEMPTS)):
         raise JarsError(order.coordinates, _complaints(partial / "ivy.log"))
     order.finish(partial)
     folder.parent.mkdir(exist_ok=True)
     partial.rename(folder)
 
 
-def _run_ivy(cache: Path, partial: Path) -> bool:
+def _run_ivy(cache: Path, partial: Path, meter: Meter) -> bool:
     command = [find_java(), "-jar", str(_ivy_jar()), "-cache", str(cache / "ivy")]
     if (partial / "settings.xml").exists():
         command += ["-settings", str(partial / "settings.xml")]
@@ -195,8 +231,12 @@ def _run_ivy(cache: Path, partial: Path) -> bool:
     command += ["-retrieve", str(partial / _PATTERN)]
     log = partial / "ivy.log"
     log.unlink(missing_ok=True)
+    deadline_seconds = time.monotonic() + DOWNLOAD_TIMEOUT_MS / 1000
     with closing(Child(command, output=log, errors=log)) as ivy:
-        return ivy.wait(DOWNLOAD_TIMEOUT_MS) == 0
+        while (status := ivy.wait(_LOOK_MS)) is None and time.monotonic() < deadline_seconds:
+            meter.look()
+    meter.look()
+    return status == 0
 
 
 def _ivy_jar() -> Path:

@@ -12,6 +12,7 @@ from typing import Self
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.testing.child import Child, RemovedDirectory
+from spark_kafka_source.testing.downloads import Progress
 from spark_kafka_source.testing.errors import RegistryFailedError
 from spark_kafka_source.testing.jars import unpacked
 from spark_kafka_source.testing.java import QUICK_START, find_java
@@ -24,10 +25,27 @@ REGISTRY_VERSION = "3.0.9"
 REGISTRY_JAVA_OPTIONS = ("-Xmx256m", *QUICK_START)
 START_TIMEOUT_MS = 120_000
 
+_ARCHIVE_BYTES = 108_860_403
 _SHA256 = "2b28181501a20cbf6efcd77f9b7153908fc01f3d3a7c32024c0bd9e1b04c8a43"
 _PATH = "/apis/ccompat/v7"
 _PROBE_TIMEOUT_SECONDS = 2
 _PAUSE_SECONDS = 0.05
+
+
+def registry_files(progress: Progress | None = None) -> Path:
+    """Return the folder of the registry. Download it if it is not there.
+
+    `progress` is called some times a second during a download, with the bytes that have come and
+    about how many there will be. Raises `JavaError` and `JarsError`.
+    """
+    coordinate = f"io.apicurio:apicurio-registry-app:{REGISTRY_VERSION}"
+    return unpacked(
+        coordinate,
+        classifier="all",
+        sha256=_SHA256,
+        expected_bytes=_ARCHIVE_BYTES,
+        progress=progress,
+    )
 
 
 class LocalRegistry:
@@ -50,12 +68,12 @@ class LocalRegistry:
     def __init__(self, *, java_options: Sequence[str] = REGISTRY_JAVA_OPTIONS) -> None:
         self._java_options = tuple(java_options)
         self._port = 0
+        self._child: Child | None = None
         self._context = ExitStack()
         self._process = OwnProcess("LocalRegistry")
 
     def __enter__(self) -> Self:
-        coordinate = f"io.apicurio:apicurio-registry-app:{REGISTRY_VERSION}"
-        folder = unpacked(coordinate, classifier="all", sha256=_SHA256)
+        folder = registry_files()
         with ExitStack() as undo:
             directory = RemovedDirectory(Path(tempfile.mkdtemp(prefix="local-registry-")))
             undo.callback(directory.close)
@@ -64,7 +82,7 @@ class LocalRegistry:
             child = Child(self._command(folder, directory.path, port), output=log, errors=log)
             undo.callback(child.close)
             _await_service(child, port, log)
-            self._port = port
+            self._port, self._child = port, child
             self._context = undo.pop_all()
         return self
 
@@ -84,6 +102,11 @@ class LocalRegistry:
         if not self._port:
             raise ClosedError("LocalRegistry is a context manager: use it in a `with` statement")
         return f"http://{LOOPBACK}:{self._port}{_PATH}"
+
+    @property
+    def running(self) -> bool:
+        """Whether the registry's process exists."""
+        return self._child is not None and self._child.running
 
     def _command(self, folder: Path, directory: Path, port: int) -> list[str]:
         (jar,) = folder.glob("*-runner.jar")
