@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import Concatenate, Never, ParamSpec, TypeVar
+from typing import Concatenate, Never, ParamSpec, TypeVar, overload
 
 # The first consumer with typed values, or with dead letters, imports what they need.
 from spark_kafka_source import consumer, dead_letters
@@ -12,7 +12,7 @@ from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.serde_arguments import argument_of
-from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
+from spark_kafka_source.consumer.commits import Commits
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
@@ -20,10 +20,11 @@ from spark_kafka_source.consumer.deserializers import Deserializer, Deserializer
 from spark_kafka_source.consumer.first_contact import FirstContact
 from spark_kafka_source.consumer.metrics import Metrics
 from spark_kafka_source.consumer.one_thread import OneThread
-from spark_kafka_source.consumer.partition_arguments import OneOrMany
+from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany, is_one
 from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
 from spark_kafka_source.consumer.partition_arguments import topic_partitions as checked_partitions
 from spark_kafka_source.consumer.reading import Reading
+from spark_kafka_source.consumer.seeking import Seeking
 from spark_kafka_source.consumer.subscription import (
     ConsumerRebalanceListener,
     Subscription,
@@ -125,6 +126,7 @@ class KafkaConsumer:
         self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
+        self._seeking = Seeking(self._positions, self._reading.starts, self._waiting)
         self._subscription = Subscription(
             self._client,
             self._config,
@@ -376,60 +378,78 @@ class KafkaConsumer:
 
         Like the other methods, it takes partitions one by one or as a collection.
         """
-        for each in checked_partitions(*topic_partitions):
-            self._positions[each].paused = True
+        for each in [self._positions[each] for each in checked_partitions(*topic_partitions)]:
+            each.paused = True
 
     @_by_one_thread
     def resume(self, *topic_partitions: OneOrMany) -> None:
         """Return records of these partitions again."""
-        for each in checked_partitions(*topic_partitions):
-            self._positions[each].paused = False
+        for each in [self._positions[each] for each in checked_partitions(*topic_partitions)]:
+            each.paused = False
 
     def paused(self) -> set[TopicPartition]:
         """Return the paused partitions."""
         return {each.topic_partition for each in self._positions if each.paused}
 
+    @overload
+    def seek(
+        self,
+        /,
+        topic_partition: TopicPartition,
+        offset: int | OffsetAndMetadata,
+        leader_epoch: int = -1,
+    ) -> None: ...
+
+    @overload
+    def seek(self, /, topic_partition: Offsets) -> None: ...
+
     @_by_one_thread
-    def seek(self, topic_partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """Go on at this offset. With its leader epoch, a truncated log is noticed."""
-        if offset < 0:
-            raise LocalError(f"Cannot seek to offset {offset} of {topic_partition}")
-        self._positions[checked_partition(topic_partition)].seek(offset, leader_epoch)
+    def seek(
+        self,
+        topic_partition: TopicPartition | Offsets,
+        offset: int | OffsetAndMetadata | None = None,
+        leader_epoch: int = -1,
+    ) -> None:
+        """Go on at this offset. With its leader epoch, a truncated log is noticed.
+
+        For several partitions, give a dict of offsets by partition, as `commit` takes it. An
+        `OffsetAndMetadata` stands for its offset and its leader epoch. Raises `LocalError` for an
+        offset below 0 and for a partition that is not assigned; no position has moved then.
+        """
+        self._seeking.seek(topic_partition, offset, leader_epoch)
 
     @_by_one_thread
     def seek_to_beginning(self, *topic_partitions: OneOrMany) -> None:
         """Go on at the first offset of these partitions, or of all assigned ones."""
-        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
-            self._positions[each].reset(EARLIEST)
+        self._seeking.reset(checked_partitions(*topic_partitions), EARLIEST)
 
     @_by_one_thread
     def seek_to_end(self, *topic_partitions: OneOrMany) -> None:
         """Go on after the last record of these partitions, or of all assigned ones."""
-        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
-            self._positions[each].reset(LATEST)
+        self._seeking.reset(checked_partitions(*topic_partitions), LATEST)
+
+    @overload
+    def position(
+        self, /, topic_partition: TopicPartition, timeout_ms: int | None = None
+    ) -> int: ...
+
+    @overload
+    def position(
+        self, /, topic_partition: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]: ...
 
     @_by_one_thread
-    def position(self, topic_partition: TopicPartition, timeout_ms: int | None = None) -> int:
+    def position(
+        self, topic_partition: OneOrMany, timeout_ms: int | None = None
+    ) -> int | dict[TopicPartition, int]:
         """Return the offset of the next record. Ask for a position that is not known yet.
 
-        Raises `KafkaTimeoutError`, `NoOffsetError`.
+        For several partitions, returns the offsets by partition; all that are not known are asked
+        for at once. Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        position = self._positions[checked_partition(topic_partition)]
-        if position.next is None:
-            self._find(position, self._or_default(timeout_ms))
-        return position.next.offset if position.next is not None else NO_OFFSET
-
-    def _find(self, position: Position, timeout_ms: int) -> None:
-        where, wanted = position.topic_partition, {position.topic_partition: position.reset_to}
-        found: dict[TopicPartition, OffsetAndEpoch] = {}
-        starts = self._reading.starts
-        self._waiting.ask(
-            f"position of {where}",
-            lambda client: starts.find(client, wanted, found, timeout_ms),
-            timeout_ms,
-        )
-        if where in found:
-            position.seek(*found[where])
+        partitions = checked_partitions(topic_partition)
+        found = self._seeking.offsets_of(partitions, self._or_default(timeout_ms))
+        return found[partitions[0]] if is_one(topic_partition) else found
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """Return the number of offsets from the position to the last known end, or None."""
@@ -524,7 +544,7 @@ class KafkaConsumer:
     @_by_one_thread
     def commit(
         self,
-        offsets: OffsetsToCommit | None = None,
+        offsets: Offsets | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         """Commit these offsets, of the next records to read, or all positions, and wait.
@@ -537,7 +557,7 @@ class KafkaConsumer:
     @_by_one_thread
     def commit_async(
         self,
-        offsets: OffsetsToCommit | None = None,
+        offsets: Offsets | None = None,
         callback: CommitCallback | None = None,
     ) -> None:
         """Commit without waiting. Commits keep their order.
