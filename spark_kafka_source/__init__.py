@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.deserializers import RecordDeserializationError
     from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-    from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+    from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
     from spark_kafka_source.consumer.waiting import WakeupError
     from spark_kafka_source.dead_letters.writing import DeadLetterError
     from spark_kafka_source.errors import KafkaError
@@ -102,7 +102,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "RecordDeserializationError": "consumer.deserializers",
             "RecordsLostError": "fetch.losses",
             "WakeupError": "consumer.waiting",
-            "ConsumerRebalanceListener": "consumer.subscription",
+            "ConsumerRebalanceListener": "consumer.rebalance_listener",
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",
             "KafkaAdmin": "admin",

@@ -24,12 +24,13 @@ from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany, 
 from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
 from spark_kafka_source.consumer.partition_arguments import topic_partitions as checked_partitions
 from spark_kafka_source.consumer.reading import Reading
-from spark_kafka_source.consumer.seeking import Seeking
-from spark_kafka_source.consumer.subscription import (
-    ConsumerRebalanceListener,
-    Subscription,
-    describe_topics,
+from spark_kafka_source.consumer.rebalance_listener import (
+    GivenListener,
+    RebalanceListener,
+    given_listener,
 )
+from spark_kafka_source.consumer.seeking import Seeking
+from spark_kafka_source.consumer.subscription import Subscription, describe_topics
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
@@ -94,7 +95,8 @@ class KafkaConsumer:
     `columns` names the Arrow columns, in order. The default is the eight columns of the Spark
     source. With `value_format` and `key_format`, and Spark's other options for typed values, the
     consumer decodes values: into Arrow columns, and into dicts for iterated records.
-    `assignors` are your own, and replace `partition_assignment_strategy`.
+    `assignors` are your own, and replace `partition_assignment_strategy`. `listener` hears of all
+    rebalances; see `ConsumerRebalanceListener`.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class KafkaConsumer:
         value_deserializer: Deserializer | None = None,
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
         assignors: Iterable[Assignor] = (),
+        listener: RebalanceListener | None = None,
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
@@ -117,6 +120,7 @@ class KafkaConsumer:
         keep_freed_memory()
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
+            self._listener = self._checked_listener(listener)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
         self._metrics = Metrics()
         self._client = KafkaClient(self._config.client)
@@ -218,7 +222,7 @@ class KafkaConsumer:
         topics: Iterable[str] = (),
         *,
         pattern: str | re.Pattern[str] | None = None,
-        listener: ConsumerRebalanceListener | None = None,
+        listener: RebalanceListener | None = None,
         server_pattern: str | None = None,
     ) -> None:
         """Read these topics, or topics whose whole names match a pattern, from the next poll on.
@@ -227,8 +231,18 @@ class KafkaConsumer:
         The call replaces an earlier subscription, and cannot be mixed with `assign`. The
         coordinator matches `server_pattern`, in RE2's syntax. It needs `group_protocol` `consumer`
         (KIP-848), and raises `ConfigurationError` without.
+
+        `listener` takes the place of the one that the consumer was made with. Raises
+        `ConfigurationError` for an object that is no listener, and for one without `group_id`.
         """
-        self._subscription.begin(topics, pattern, listener, server_pattern)
+        told = self._checked_listener(listener) or self._listener
+        self._subscription.begin(topics, pattern, told, server_pattern)
+
+    def _checked_listener(self, given: RebalanceListener | None) -> GivenListener | None:
+        if given is not None and self._config.group is None:
+            expected = "Give it: a listener hears how a group divides the partitions"
+            raise ConfigurationError("kafka.group.id", "is missing", expected)
+        return given_listener("listener", given, self)
 
     @_by_one_thread
     def assign(self, topic_partitions: OneOrMany) -> None:

@@ -6,7 +6,7 @@ from spark_kafka_source.client.without_effect import OF_PRODUCERS
 from spark_kafka_source.consumer.consumer_config import VOCABULARY, ConsumerConfig, PollConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import GroupConfig, Member, OffsetAndMetadata
