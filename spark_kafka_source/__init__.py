@@ -11,6 +11,9 @@ from spark_kafka_source.version import VERSION
 
 if TYPE_CHECKING:
     from spark_kafka_source.admin import KafkaAdmin, Shift
+    from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
+    from spark_kafka_source.client.partition_info import PartitionInfo
+    from spark_kafka_source.client.prometheus import PrometheusReporter
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
         ConsumerRecords,
@@ -56,12 +59,16 @@ __all__ = [
     "KafkaConsumer",
     "KafkaDataSource",
     "KafkaError",
+    "KafkaMetric",
     "KafkaProducer",
     "LagListener",
+    "MetricsReporter",
     "MixedColumnsError",
     "NoOffsetError",
     "OffsetAndMetadata",
+    "PartitionInfo",
     "ProducerFencedError",
+    "PrometheusReporter",
     "RecordDeserializationError",
     "RecordMetadata",
     "RecordsLostError",
@@ -106,6 +113,10 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",
             "KafkaAdmin": "admin",
+            "KafkaMetric": "client.metrics",
+            "MetricsReporter": "client.metrics",
+            "PrometheusReporter": "client.prometheus",
+            "PartitionInfo": "client.partition_info",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

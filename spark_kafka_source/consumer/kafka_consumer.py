@@ -10,15 +10,17 @@ from typing import Concatenate, Never, ParamSpec, TypeVar, overload
 from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
 from spark_kafka_source.consumer.commits import Commits
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords, Taken
 from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
 from spark_kafka_source.consumer.first_contact import FirstContact
-from spark_kafka_source.consumer.metrics import Metrics
+from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics
 from spark_kafka_source.consumer.one_thread import OneThread
 from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany, is_one
 from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
@@ -96,7 +98,8 @@ class KafkaConsumer:
     source. With `value_format` and `key_format`, and Spark's other options for typed values, the
     consumer decodes values: into Arrow columns, and into dicts for iterated records.
     `assignors` are your own, and replace `partition_assignment_strategy`. `listener` hears of all
-    rebalances; see `ConsumerRebalanceListener`.
+    rebalances; see `ConsumerRebalanceListener`. `metric_reporters` get the figures of `metrics`;
+    see `MetricsReporter`.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class KafkaConsumer:
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
         assignors: Iterable[Assignor] = (),
         listener: RebalanceListener | None = None,
+        metric_reporters: Iterable[MetricsReporter] | None = None,
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
@@ -116,13 +120,15 @@ class KafkaConsumer:
             "key": argument_of(configuration, "key_deserializer", key_deserializer),
             "value": argument_of(configuration, "value_deserializer", value_deserializer),
         }
+        reporters_given = argument_of(configuration, METRIC_REPORTERS, metric_reporters)
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
             self._listener = self._checked_listener(listener)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
-        self._metrics = Metrics()
+            reporters = given_reporters(*reporters_given, configuration, self._config.client)
+        self._metrics = Metrics(self._config.sensors)
         self._client = KafkaClient(self._config.client)
         self._first_contact = FirstContact(self._client)
         self._one_thread = OneThread()
@@ -148,6 +154,10 @@ class KafkaConsumer:
             self._new_committer(),
             self._waiting.until,
         )
+        self._of_partitions = PartitionMetrics(self._positions, self._end_of)
+        self._measures = {**self._metrics.measures, **self._of_partitions.measures(self._typed)}
+        client_id = self._config.client.connection.client_id
+        self._reporting = Reporting(reporters, "consumer", client_id, self._measures)
 
     def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
@@ -192,6 +202,10 @@ class KafkaConsumer:
         self, client: KafkaClient, names: list[str], deadline: Deadline
     ) -> list[Topic]:
         return self._subscription.describe(client, names, deadline)
+
+    def _end_of(self, position: Position) -> int | None:
+        committed_only = self._config.fetch.isolation_level.value
+        return position.last_stable_offset if committed_only else position.high_watermark
 
     def _new_committer(self) -> Committer | None:
         if self._config.group is None:
@@ -255,6 +269,7 @@ class KafkaConsumer:
             raise letters_are_read(letters)
         self._commits.commit_consumed_async()
         self._positions.keep(partitions)
+        self._follow_partitions()
 
     @_by_one_thread
     def unsubscribe(self) -> None:
@@ -266,6 +281,7 @@ class KafkaConsumer:
             self._subscription.end(self._deadline(None))
         finally:
             self._waiting.ignored = False
+            self._follow_partitions()
 
     def subscription(self) -> set[str]:
         """Return the subscribed topics, or the known topics that match the pattern."""
@@ -297,7 +313,21 @@ class KafkaConsumer:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
         self._first_contact.poll_began()
-        deadline = Deadline.after_ms(timeout_ms)
+        try:
+            taken = self._taken(Deadline.after_ms(timeout_ms))
+        finally:
+            self._metrics.poll_ended()
+            self._follow_partitions()
+        self._first_contact.poll_ended()
+        self._metrics.records.record(sum(each.batch.num_rows for each in taken))
+        return ConsumerRecords(
+            taken,
+            self._columns,
+            self._commits.next_offsets({each.topic_partition for each in taken}),
+            without_rows=None if self._typed is None else self._typed.schema,
+        )
+
+    def _taken(self, deadline: Deadline) -> list[Taken]:
         while True:
             self._waiting.raise_if_woken()
             self._subscription.follow()
@@ -305,15 +335,7 @@ class KafkaConsumer:
             self._reading.prepare()
             taken = self._reading.take(self._config.poll.max_poll_records)
             if taken or deadline.expired:
-                self._first_contact.poll_ended()
-                self._metrics.records.record(sum(each.batch.num_rows for each in taken))
-                next_offsets = self._commits.next_offsets({each.topic_partition for each in taken})
-                return ConsumerRecords(
-                    taken,
-                    self._columns,
-                    next_offsets,
-                    without_rows=None if self._typed is None else self._typed.schema,
-                )
+                return taken
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -368,7 +390,6 @@ class KafkaConsumer:
             *self._subscription.waited_for,
         ]
         readable(waited_for, Deadline.after_ms(max(0, int(soonest_seconds * 1000) + 1)))
-        self._metrics.waited_ms.record((time.monotonic() - now_seconds) * 1000)
 
     def _count_fetch(self, done: FetchDone) -> None:
         self._metrics.fetch_ms.record(done.seconds * 1000)
@@ -467,13 +488,7 @@ class KafkaConsumer:
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """Return the number of offsets from the position to the last known end, or None."""
-        return self._lag_of(self._positions[checked_partition(topic_partition)])
-
-    def _lag_of(self, position: Position) -> int | None:
-        committed_only = self._config.fetch.isolation_level.value
-        return position.lag(
-            position.last_stable_offset if committed_only else position.high_watermark
-        )
+        return self._of_partitions.lag(self._positions[checked_partition(topic_partition)])
 
     def _deadline(self, timeout_ms: int | None) -> Deadline:
         return Deadline.after_ms(self._or_default(timeout_ms))
@@ -602,15 +617,12 @@ class KafkaConsumer:
 
         Any thread may call it at any time.
         """
-        found = self._metrics.snapshot()
-        found["assigned-partitions"] = len(self._positions)
-        lags = {each.topic_partition: self._lag_of(each) for each in self._positions}
-        known = {each: float(lag) for each, lag in lags.items() if lag is not None}
-        if self._typed is not None:
-            found["bad-records-skipped-total"] = self._typed.skipped
-            found["bad-records-sent-total"] = self._typed.sent
-        found["records-lag-max"] = max(known.values(), default=0.0)
-        return found | {f"{each}.records-lag": lag for each, lag in known.items()}
+        lags = self._of_partitions.lags()
+        return read(self._measures) | {f"{each}.{LAG}": lag for each, lag in lags.items()}
+
+    def _follow_partitions(self) -> None:
+        """Tell the metrics reporters which partitions there are now."""
+        self._reporting.follow(self._positions.partitions, LAG, self._of_partitions.lag_or_nan)
 
     def close(self, timeout_ms: int = _CLOSE_MS) -> None:
         """Commit if `enable_auto_commit` is set, leave the group, and close all connections.
@@ -635,6 +647,7 @@ class KafkaConsumer:
                 self._reading.close()
                 self._client.close()
                 self._deserializers.close()
+                self._reporting.close()
 
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:
