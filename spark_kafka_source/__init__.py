@@ -11,6 +11,9 @@ from spark_kafka_source.version import VERSION
 
 if TYPE_CHECKING:
     from spark_kafka_source.admin import KafkaAdmin, Shift
+    from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
+    from spark_kafka_source.client.partition_info import PartitionInfo
+    from spark_kafka_source.client.prometheus import PrometheusReporter
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
         ConsumerRecords,
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.deserializers import RecordDeserializationError
     from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-    from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+    from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
     from spark_kafka_source.consumer.waiting import WakeupError
     from spark_kafka_source.dead_letters.writing import DeadLetterError
     from spark_kafka_source.errors import KafkaError
@@ -56,12 +59,16 @@ __all__ = [
     "KafkaConsumer",
     "KafkaDataSource",
     "KafkaError",
+    "KafkaMetric",
     "KafkaProducer",
     "LagListener",
+    "MetricsReporter",
     "MixedColumnsError",
     "NoOffsetError",
     "OffsetAndMetadata",
+    "PartitionInfo",
     "ProducerFencedError",
+    "PrometheusReporter",
     "RecordDeserializationError",
     "RecordMetadata",
     "RecordsLostError",
@@ -102,10 +109,14 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "RecordDeserializationError": "consumer.deserializers",
             "RecordsLostError": "fetch.losses",
             "WakeupError": "consumer.waiting",
-            "ConsumerRebalanceListener": "consumer.subscription",
+            "ConsumerRebalanceListener": "consumer.rebalance_listener",
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",
             "KafkaAdmin": "admin",
+            "KafkaMetric": "client.metrics",
+            "MetricsReporter": "client.metrics",
+            "PrometheusReporter": "client.prometheus",
+            "PartitionInfo": "client.partition_info",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

@@ -54,6 +54,7 @@ MAY_IMPORT = BELOW | {
         "lazily",
         "spark",
         "admin",
+        "client",
         "consumer",
         "dead_letters",
         "fetch",

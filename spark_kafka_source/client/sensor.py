@@ -1,30 +1,56 @@
-"""Rate, frequency, average and maximum of one quantity, as in Kafka's metrics."""
+"""Rate, frequency, average and maximum of one quantity, as in Kafka's metrics.
+
+They cover the last windows of time: `metrics.num.samples` windows of `metrics.sample.window.ms`.
+"""
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
-_WINDOW_SECONDS = 30.0
-_WINDOWS = 2
-"""The defaults of `metrics.num.samples`, and of `metrics.sample.window.ms` for the seconds."""
+from spark_kafka_source.settings import INT64_MAX, setting
+
+_LEAST_SECONDS = 0.001
 
 
-class _Window(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SensorConfig:
+    """How long the values of metrics count, with Kafka's names and defaults."""
+
+    metrics_num_samples: int = setting(2, minimum=1)
+    metrics_sample_window_ms: int = setting(30_000, minimum=1, maximum=INT64_MAX)
+
+
+@dataclass(slots=True)
+class _Window:
     began_seconds: float
-    number: int
-    total: float
-    most: float
+    ended_seconds: float
+    """Time of its last value."""
+    number: int = 0
+    total: float = 0.0
+    most: float = 0.0
 
 
 class Sensor:
-    """Values recorded in the last minute or so, and in all. Any thread may use it."""
+    """Values recorded in the last windows, and in all. Any thread may use it.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    A window begins with a value, once the window before it is over. A window counts until its last
+    value is as old as all windows are long, so the oldest may reach back further: there is one
+    window more than is set. One that counts no more begins anew. All of this is Kafka's.
+    """
+
+    def __init__(
+        self,
+        config: SensorConfig | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        config = config or SensorConfig()
+        self._samples = config.metrics_num_samples
+        self._window_seconds = config.metrics_sample_window_ms / 1000
         self._clock = clock
         self._lock = threading.Lock()
-        self._windows = deque([_Window(clock(), 0, 0.0, 0.0)], maxlen=_WINDOWS)
+        self._windows: list[_Window] = []
+        self._place = 0
         self.count = 0
         self.total = 0.0
         self.last_seconds: float | None = None
@@ -33,53 +59,79 @@ class Sensor:
     def record(self, value: float = 1.0) -> None:
         """Record a value."""
         with self._lock:
-            self._turn()
-            began, count, total, most = self._windows[-1]
-            self._windows[-1] = _Window(began, count + 1, total + value, max(most, value))
+            now_seconds = self._clock()
+            window = self._present(now_seconds)
+            window.ended_seconds = now_seconds
+            window.number += 1
+            window.total += value
+            window.most = max(window.most, value)
             self.count += 1
             self.total += value
-            self.last_seconds = self._clock()
+            self.last_seconds = now_seconds
 
     @property
     def rate(self) -> float:
-        """Sum of the recent values per second."""
-        windows = self._recent()
-        return sum(each.total for each in windows) / self._span_seconds(windows)
+        """Sum of the recent values per second.
+
+        The time is that of all windows but one at least, also in the first seconds.
+        """
+        recent, seconds = self._recent()
+        return recent.total / seconds
 
     @property
     def frequency(self) -> float:
-        """Number of recent values per second."""
-        windows = self._recent()
-        return sum(each.number for each in windows) / self._span_seconds(windows)
+        """Number of recent values per second, over the time that `rate` has."""
+        recent, seconds = self._recent()
+        return recent.number / seconds
 
     @property
     def average(self) -> float:
         """Average of the recent values; 0.0 if there are none."""
-        windows = self._recent()
-        count = sum(each.number for each in windows)
-        return sum(each.total for each in windows) / count if count else 0.0
+        return self.average_by(self)
+
+    def average_by(self, other: "Sensor") -> float:
+        """Sum of the recent values divided by the number of another sensor's recent values."""
+        return self._recent()[0].total / max(other._recent()[0].number, 1)
 
     @property
     def most(self) -> float:
         """Largest recent value; 0.0 if there are none."""
-        return max(each.most for each in self._recent())
+        return self._recent()[0].most
 
     @property
     def seconds_ago(self) -> float:
         """Seconds since the last value; -1.0 if there never was one."""
         return -1.0 if self.last_seconds is None else self._clock() - self.last_seconds
 
-    def _span_seconds(self, windows: Sequence[_Window]) -> float:
-        return max(self._clock() - windows[0].began_seconds, 1.0)
+    def _present(self, now_seconds: float) -> _Window:
+        """Return the window for a value that comes now."""
+        if not self._windows:
+            self._windows.append(_Window(now_seconds, now_seconds))
+        elif now_seconds - self._windows[self._place].began_seconds >= self._window_seconds:
+            self._place = (self._place + 1) % (self._samples + 1)
+            self._windows[self._place : self._place + 1] = [_Window(now_seconds, now_seconds)]
+        return self._windows[self._place]
 
-    def _recent(self) -> Sequence[_Window]:
+    def _recent(self) -> tuple[_Window, float]:
+        """Return all windows that count as one, and how many seconds they stand for."""
         with self._lock:
-            self._turn()
-            return tuple(self._windows)
+            now_seconds = self._clock()
+            if not self._windows:
+                self._present(now_seconds)
+            kept_seconds = self._samples * self._window_seconds
+            self._windows = [
+                _Window(now_seconds, now_seconds)
+                if now_seconds - each.ended_seconds >= kept_seconds
+                else each
+                for each in self._windows
+            ]
+            began_seconds = min(each.began_seconds for each in self._windows)
+            number = sum(each.number for each in self._windows)
+            total = sum(each.total for each in self._windows)
+            most = max(each.most for each in self._windows)
+        seconds = self._span_seconds(now_seconds - began_seconds)
+        return _Window(began_seconds, now_seconds, number, total, most), seconds
 
-    def _turn(self) -> None:
-        now_seconds = self._clock()
-        if now_seconds - self._windows[-1].began_seconds >= _WINDOW_SECONDS:
-            if now_seconds - self._windows[-1].began_seconds >= _WINDOWS * _WINDOW_SECONDS:
-                self._windows.clear()
-            self._windows.append(_Window(now_seconds, 0, 0.0, 0.0))
+    def _span_seconds(self, elapsed_seconds: float) -> float:
+        lacking = self._samples - 1 - int(elapsed_seconds // self._window_seconds)
+        return max(elapsed_seconds + max(lacking, 0) * self._window_seconds, _LEAST_SECONDS)

@@ -3,7 +3,6 @@
 Kafka's own are https://kafka.apache.org/documentation/#producerconfigs_value.serializer.
 """
 
-import inspect
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from spark_kafka_source.client.given_objects import configure, needed_arguments, refuse_async
+from spark_kafka_source.client.given_objects import method as method_of
 from spark_kafka_source.errors import ConfigurationError
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
@@ -63,9 +64,8 @@ def serde(
     if not callable(called):
         raise _refused(argument, method, given)
     found_serde = _calling(argument, called, f"method `{method}`")
-    configure, close = (_optional(argument, given, each) for each in ("configure", "close"))
-    if configure is not None:
-        _configure(argument, configure, configuration)
+    close = method_of(argument, given, "close")
+    configure(argument, given, configuration, argument.startswith("key"))
     return found_serde if close is None else Serde(found_serde.call, found_serde.arguments, close)
 
 
@@ -91,10 +91,8 @@ def _has_objects_to_call(given: type) -> bool:
 
 
 def _calling(argument: str, called: Callable[..., Any], named: str = "function") -> Serde:
-    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
-        expected = "Give a function that returns the result: nothing awaits it"
-        raise ConfigurationError(argument, f"is an asynchronous {named}", expected)
-    arguments = _arguments(called)
+    refuse_async(argument, called, named)
+    arguments = needed_arguments(called, _MOST)
     if arguments not in _TAKING:
         ways = ", or ".join(f"({each})" for each in _TAKING.values())
         found = f"is a {named} that cannot be called with any of {ways}"
@@ -102,24 +100,6 @@ def _calling(argument: str, called: Callable[..., Any], named: str = "function")
     return Serde(_ADAPTED[arguments](called), arguments)
 
 
-def _arguments(called: Callable[..., Any]) -> int:
-    """Return how many arguments to call it with, or 0 if there is no way."""
-    try:
-        parameters = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):  # Some functions in C have no signature, as `int` has none.
-        return 1
-    positional = [each for each in parameters if each.kind in _POSITIONAL]
-    needed = [each for each in positional if each.default is each.empty]
-    if any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters):
-        return 0
-    if needed:
-        return len(needed)
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
-        return _MOST
-    return 1 if positional else 0
-
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _ADAPTED: Mapping[int, Callable[[Callable[..., Any]], Call]] = MappingProxyType(
     {
         1: lambda called: lambda topic, headers, data: called(data),
@@ -127,25 +107,6 @@ _ADAPTED: Mapping[int, Callable[[Callable[..., Any]], Call]] = MappingProxyType(
         3: lambda called: called,
     }
 )
-
-
-def _optional(argument: str, given: object, name: str) -> Callable[..., object] | None:
-    found: object = getattr(given, name, None)
-    if found is None or callable(found):
-        return found
-    raise ConfigurationError(argument, f"has `{name}`, which is no method", "Give it another name")
-
-
-def _configure(
-    argument: str, configure: Callable[..., object], configuration: Mapping[str, object]
-) -> None:
-    try:
-        configure(dict(configuration), argument.startswith("key"))
-    except ConfigurationError:
-        raise
-    except Exception as error:  # Its text may have a secret of the configuration.
-        found = f"raised {type(error).__name__} in `configure(configuration, is_key)`"
-        raise ConfigurationError(argument, found, "The cause has more") from error
 
 
 def _refused(argument: str, method: str, given: object) -> ConfigurationError:

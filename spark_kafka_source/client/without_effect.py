@@ -40,10 +40,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
 FIGURES: Mapping[str, str] = MappingProxyType(
     by_option(
         {
-            "`metrics()` has the figures, of two windows of 30 s": """
-                metric.reporters metrics.num.samples metrics.recording.level
-                metrics.sample.window.ms
-                """,
+            "all figures are recorded": "metrics.recording.level",
             "brokers are sent no figures": "enable.metrics.push",
         }
     )
@@ -104,9 +101,6 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
         "kafka.enable.metrics.push": "false",
         "kafka.interceptor.classes": "",
         "kafka.metadata.recovery.strategy": "rebootstrap",
-        "kafka.metric.reporters": "",
-        "kafka.metrics.num.samples": "2",
-        "kafka.metrics.sample.window.ms": "30000",
     }
 )
 """The value of each setting that our clients fulfil anyway, so that it needs no warning."""

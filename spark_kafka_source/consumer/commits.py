@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.partition_arguments import topic_partition
+from spark_kafka_source.consumer.partition_arguments import Offsets
+from spark_kafka_source.consumer.partition_arguments import offsets as checked_offsets
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.fetch.positions import Positions
@@ -17,8 +18,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-OffsetsToCommit = Mapping[TopicPartition, OffsetAndMetadata | int]
-"""The next offset to read of each partition, optionally with a metadata text."""
+_COMMIT = "commit"
 
 
 class Commits:
@@ -43,19 +43,17 @@ class Commits:
         self._automatic: Commit | None = None
         self._last_failure = ""
 
-    def commit(self, offsets: OffsetsToCommit | None, timeout_ms: int) -> None:
+    def commit(self, offsets: Offsets | None, timeout_ms: int) -> None:
         """Commit these offsets, or the positions, after all earlier commits, and wait."""
         committer = self._group_committer()
-        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
+        wanted = self._consumed() if offsets is None else checked_offsets(offsets, _COMMIT)
         if wanted:
             committer.commit(wanted, self._member_of, timeout_ms, self._wait)
 
-    def commit_async(
-        self, offsets: OffsetsToCommit | None, callback: CommitCallback | None
-    ) -> None:
+    def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
         """Commit without waiting. A later call, such as `attend`, runs the callback."""
         committer = self._group_committer()
-        wanted = self._consumed() if offsets is None else _with_metadata(offsets)
+        wanted = self._consumed() if offsets is None else checked_offsets(offsets, _COMMIT)
         committer.run_callbacks()
         committer.begin(wanted, self._member_of, callback=callback)
 
@@ -178,14 +176,3 @@ class Commits:
             for each in self._positions
             if each.next is not None
         }
-
-
-def _with_metadata(offsets: OffsetsToCommit) -> dict[TopicPartition, OffsetAndMetadata]:
-    found = {
-        topic_partition(each): OffsetAndMetadata(at) if isinstance(at, int) else at
-        for each, at in offsets.items()
-    }
-    for each, at in found.items():
-        if at.offset < 0:
-            raise LocalError(f"Cannot commit offset {at.offset} of {each}")
-    return found

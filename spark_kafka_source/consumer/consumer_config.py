@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.consumer.without_effect import (
     DONE_ANYWAY,
     INSTEAD,
@@ -49,6 +50,7 @@ class ConsumerConfig:
     poll: PollConfig
     reset: ResetPolicy
     group: GroupConfig | None = None
+    sensors: SensorConfig = field(default_factory=SensorConfig)
     typed: TypedConfig = field(default_factory=TypedConfig)
     spelling: Spelling = field(default_factory=dict, compare=False, repr=False)
 
@@ -77,6 +79,7 @@ class ConsumerConfig:
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
             group=settings.read(GroupConfig) if group_id else None,
+            sensors=settings.read(SensorConfig),
             typed=TypedConfig.from_settings(settings),
             spelling=spelling,
         )
@@ -88,6 +91,7 @@ KNOWN = frozenset(
         *settings_of(FetchConfig),
         *settings_of(PollConfig),
         *settings_of(GroupConfig),
+        *settings_of(SensorConfig),
     }
 )
 """Option names of all settings."""

@@ -4,31 +4,35 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import Concatenate, Never, ParamSpec, TypeVar
+from typing import Concatenate, Never, ParamSpec, TypeVar, overload
 
 # The first consumer with typed values, or with dead letters, imports what they need.
 from spark_kafka_source import consumer, dead_letters
 from spark_kafka_source.client import KafkaClient, Lookups, Topic
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
-from spark_kafka_source.consumer.commits import Commits, OffsetsToCommit
+from spark_kafka_source.consumer.commits import Commits
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords, Taken
 from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
 from spark_kafka_source.consumer.first_contact import FirstContact
-from spark_kafka_source.consumer.metrics import Metrics
+from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics
 from spark_kafka_source.consumer.one_thread import OneThread
-from spark_kafka_source.consumer.partition_arguments import OneOrMany
+from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany, is_one
 from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
 from spark_kafka_source.consumer.partition_arguments import topic_partitions as checked_partitions
 from spark_kafka_source.consumer.reading import Reading
-from spark_kafka_source.consumer.subscription import (
-    ConsumerRebalanceListener,
-    Subscription,
-    describe_topics,
+from spark_kafka_source.consumer.rebalance_listener import (
+    GivenListener,
+    RebalanceListener,
+    given_listener,
 )
+from spark_kafka_source.consumer.seeking import Seeking
+from spark_kafka_source.consumer.subscription import Subscription, describe_topics
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
@@ -93,7 +97,9 @@ class KafkaConsumer:
     `columns` names the Arrow columns, in order. The default is the eight columns of the Spark
     source. With `value_format` and `key_format`, and Spark's other options for typed values, the
     consumer decodes values: into Arrow columns, and into dicts for iterated records.
-    `assignors` are your own, and replace `partition_assignment_strategy`.
+    `assignors` are your own, and replace `partition_assignment_strategy`. `listener` hears of all
+    rebalances; see `ConsumerRebalanceListener`. `metric_reporters` get the figures of `metrics`;
+    see `MetricsReporter`.
     """
 
     def __init__(
@@ -103,6 +109,8 @@ class KafkaConsumer:
         value_deserializer: Deserializer | None = None,
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
         assignors: Iterable[Assignor] = (),
+        listener: RebalanceListener | None = None,
+        metric_reporters: Iterable[MetricsReporter] | None = None,
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
@@ -112,12 +120,15 @@ class KafkaConsumer:
             "key": argument_of(configuration, "key_deserializer", key_deserializer),
             "value": argument_of(configuration, "value_deserializer", value_deserializer),
         }
+        reporters_given = argument_of(configuration, METRIC_REPORTERS, metric_reporters)
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
+            self._listener = self._checked_listener(listener)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
-        self._metrics = Metrics()
+            reporters = given_reporters(*reporters_given, configuration, self._config.client)
+        self._metrics = Metrics(self._config.sensors)
         self._client = KafkaClient(self._config.client)
         self._first_contact = FirstContact(self._client)
         self._one_thread = OneThread()
@@ -125,6 +136,7 @@ class KafkaConsumer:
         self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
+        self._seeking = Seeking(self._positions, self._reading.starts, self._waiting)
         self._subscription = Subscription(
             self._client,
             self._config,
@@ -142,6 +154,10 @@ class KafkaConsumer:
             self._new_committer(),
             self._waiting.until,
         )
+        self._of_partitions = PartitionMetrics(self._positions, self._end_of)
+        self._measures = {**self._metrics.measures, **self._of_partitions.measures(self._typed)}
+        client_id = self._config.client.connection.client_id
+        self._reporting = Reporting(reporters, "consumer", client_id, self._measures)
 
     def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
@@ -187,6 +203,10 @@ class KafkaConsumer:
     ) -> list[Topic]:
         return self._subscription.describe(client, names, deadline)
 
+    def _end_of(self, position: Position) -> int | None:
+        committed_only = self._config.fetch.isolation_level.value
+        return position.last_stable_offset if committed_only else position.high_watermark
+
     def _new_committer(self) -> Committer | None:
         if self._config.group is None:
             return None
@@ -216,7 +236,7 @@ class KafkaConsumer:
         topics: Iterable[str] = (),
         *,
         pattern: str | re.Pattern[str] | None = None,
-        listener: ConsumerRebalanceListener | None = None,
+        listener: RebalanceListener | None = None,
         server_pattern: str | None = None,
     ) -> None:
         """Read these topics, or topics whose whole names match a pattern, from the next poll on.
@@ -225,8 +245,18 @@ class KafkaConsumer:
         The call replaces an earlier subscription, and cannot be mixed with `assign`. The
         coordinator matches `server_pattern`, in RE2's syntax. It needs `group_protocol` `consumer`
         (KIP-848), and raises `ConfigurationError` without.
+
+        `listener` takes the place of the one that the consumer was made with. Raises
+        `ConfigurationError` for an object that is no listener, and for one without `group_id`.
         """
-        self._subscription.begin(topics, pattern, listener, server_pattern)
+        told = self._checked_listener(listener) or self._listener
+        self._subscription.begin(topics, pattern, told, server_pattern)
+
+    def _checked_listener(self, given: RebalanceListener | None) -> GivenListener | None:
+        if given is not None and self._config.group is None:
+            expected = "Give it: a listener hears how a group divides the partitions"
+            raise ConfigurationError("kafka.group.id", "is missing", expected)
+        return given_listener("listener", given, self)
 
     @_by_one_thread
     def assign(self, topic_partitions: OneOrMany) -> None:
@@ -239,6 +269,7 @@ class KafkaConsumer:
             raise letters_are_read(letters)
         self._commits.commit_consumed_async()
         self._positions.keep(partitions)
+        self._follow_partitions()
 
     @_by_one_thread
     def unsubscribe(self) -> None:
@@ -250,6 +281,7 @@ class KafkaConsumer:
             self._subscription.end(self._deadline(None))
         finally:
             self._waiting.ignored = False
+            self._follow_partitions()
 
     def subscription(self) -> set[str]:
         """Return the subscribed topics, or the known topics that match the pattern."""
@@ -281,7 +313,21 @@ class KafkaConsumer:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
         self._first_contact.poll_began()
-        deadline = Deadline.after_ms(timeout_ms)
+        try:
+            taken = self._taken(Deadline.after_ms(timeout_ms))
+        finally:
+            self._metrics.poll_ended()
+            self._follow_partitions()
+        self._first_contact.poll_ended()
+        self._metrics.records.record(sum(each.batch.num_rows for each in taken))
+        return ConsumerRecords(
+            taken,
+            self._columns,
+            self._commits.next_offsets({each.topic_partition for each in taken}),
+            without_rows=None if self._typed is None else self._typed.schema,
+        )
+
+    def _taken(self, deadline: Deadline) -> list[Taken]:
         while True:
             self._waiting.raise_if_woken()
             self._subscription.follow()
@@ -289,15 +335,7 @@ class KafkaConsumer:
             self._reading.prepare()
             taken = self._reading.take(self._config.poll.max_poll_records)
             if taken or deadline.expired:
-                self._first_contact.poll_ended()
-                self._metrics.records.record(sum(each.batch.num_rows for each in taken))
-                next_offsets = self._commits.next_offsets({each.topic_partition for each in taken})
-                return ConsumerRecords(
-                    taken,
-                    self._columns,
-                    next_offsets,
-                    without_rows=None if self._typed is None else self._typed.schema,
-                )
+                return taken
             self._wait(deadline)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -352,7 +390,6 @@ class KafkaConsumer:
             *self._subscription.waited_for,
         ]
         readable(waited_for, Deadline.after_ms(max(0, int(soonest_seconds * 1000) + 1)))
-        self._metrics.waited_ms.record((time.monotonic() - now_seconds) * 1000)
 
     def _count_fetch(self, done: FetchDone) -> None:
         self._metrics.fetch_ms.record(done.seconds * 1000)
@@ -376,70 +413,82 @@ class KafkaConsumer:
 
         Like the other methods, it takes partitions one by one or as a collection.
         """
-        for each in checked_partitions(*topic_partitions):
-            self._positions[each].paused = True
+        for each in [self._positions[each] for each in checked_partitions(*topic_partitions)]:
+            each.paused = True
 
     @_by_one_thread
     def resume(self, *topic_partitions: OneOrMany) -> None:
         """Return records of these partitions again."""
-        for each in checked_partitions(*topic_partitions):
-            self._positions[each].paused = False
+        for each in [self._positions[each] for each in checked_partitions(*topic_partitions)]:
+            each.paused = False
 
     def paused(self) -> set[TopicPartition]:
         """Return the paused partitions."""
         return {each.topic_partition for each in self._positions if each.paused}
 
+    @overload
+    def seek(
+        self,
+        /,
+        topic_partition: TopicPartition,
+        offset: int | OffsetAndMetadata,
+        leader_epoch: int = -1,
+    ) -> None: ...
+
+    @overload
+    def seek(self, /, topic_partition: Offsets) -> None: ...
+
     @_by_one_thread
-    def seek(self, topic_partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
-        """Go on at this offset. With its leader epoch, a truncated log is noticed."""
-        if offset < 0:
-            raise LocalError(f"Cannot seek to offset {offset} of {topic_partition}")
-        self._positions[checked_partition(topic_partition)].seek(offset, leader_epoch)
+    def seek(
+        self,
+        topic_partition: TopicPartition | Offsets,
+        offset: int | OffsetAndMetadata | None = None,
+        leader_epoch: int = -1,
+    ) -> None:
+        """Go on at this offset. With its leader epoch, a truncated log is noticed.
+
+        For several partitions, give a dict of offsets by partition, as `commit` takes it. An
+        `OffsetAndMetadata` stands for its offset and its leader epoch. Raises `LocalError` for an
+        offset below 0 and for a partition that is not assigned; no position has moved then.
+        """
+        self._seeking.seek(topic_partition, offset, leader_epoch)
 
     @_by_one_thread
     def seek_to_beginning(self, *topic_partitions: OneOrMany) -> None:
         """Go on at the first offset of these partitions, or of all assigned ones."""
-        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
-            self._positions[each].reset(EARLIEST)
+        self._seeking.reset(checked_partitions(*topic_partitions), EARLIEST)
 
     @_by_one_thread
     def seek_to_end(self, *topic_partitions: OneOrMany) -> None:
         """Go on after the last record of these partitions, or of all assigned ones."""
-        for each in checked_partitions(*topic_partitions) or self._positions.partitions:
-            self._positions[each].reset(LATEST)
+        self._seeking.reset(checked_partitions(*topic_partitions), LATEST)
+
+    @overload
+    def position(
+        self, /, topic_partition: TopicPartition, timeout_ms: int | None = None
+    ) -> int: ...
+
+    @overload
+    def position(
+        self, /, topic_partition: Iterable[TopicPartition], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]: ...
 
     @_by_one_thread
-    def position(self, topic_partition: TopicPartition, timeout_ms: int | None = None) -> int:
+    def position(
+        self, topic_partition: OneOrMany, timeout_ms: int | None = None
+    ) -> int | dict[TopicPartition, int]:
         """Return the offset of the next record. Ask for a position that is not known yet.
 
-        Raises `KafkaTimeoutError`, `NoOffsetError`.
+        For several partitions, returns the offsets by partition; all that are not known are asked
+        for at once. Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        position = self._positions[checked_partition(topic_partition)]
-        if position.next is None:
-            self._find(position, self._or_default(timeout_ms))
-        return position.next.offset if position.next is not None else NO_OFFSET
-
-    def _find(self, position: Position, timeout_ms: int) -> None:
-        where, wanted = position.topic_partition, {position.topic_partition: position.reset_to}
-        found: dict[TopicPartition, OffsetAndEpoch] = {}
-        starts = self._reading.starts
-        self._waiting.ask(
-            f"position of {where}",
-            lambda client: starts.find(client, wanted, found, timeout_ms),
-            timeout_ms,
-        )
-        if where in found:
-            position.seek(*found[where])
+        partitions = checked_partitions(topic_partition)
+        found = self._seeking.offsets_of(partitions, self._or_default(timeout_ms))
+        return found[partitions[0]] if is_one(topic_partition) else found
 
     def current_lag(self, topic_partition: TopicPartition) -> int | None:
         """Return the number of offsets from the position to the last known end, or None."""
-        return self._lag_of(self._positions[checked_partition(topic_partition)])
-
-    def _lag_of(self, position: Position) -> int | None:
-        committed_only = self._config.fetch.isolation_level.value
-        return position.lag(
-            position.last_stable_offset if committed_only else position.high_watermark
-        )
+        return self._of_partitions.lag(self._positions[checked_partition(topic_partition)])
 
     def _deadline(self, timeout_ms: int | None) -> Deadline:
         return Deadline.after_ms(self._or_default(timeout_ms))
@@ -524,7 +573,7 @@ class KafkaConsumer:
     @_by_one_thread
     def commit(
         self,
-        offsets: OffsetsToCommit | None = None,
+        offsets: Offsets | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         """Commit these offsets, of the next records to read, or all positions, and wait.
@@ -537,7 +586,7 @@ class KafkaConsumer:
     @_by_one_thread
     def commit_async(
         self,
-        offsets: OffsetsToCommit | None = None,
+        offsets: Offsets | None = None,
         callback: CommitCallback | None = None,
     ) -> None:
         """Commit without waiting. Commits keep their order.
@@ -568,15 +617,12 @@ class KafkaConsumer:
 
         Any thread may call it at any time.
         """
-        found = self._metrics.snapshot()
-        found["assigned-partitions"] = len(self._positions)
-        lags = {each.topic_partition: self._lag_of(each) for each in self._positions}
-        known = {each: float(lag) for each, lag in lags.items() if lag is not None}
-        if self._typed is not None:
-            found["bad-records-skipped-total"] = self._typed.skipped
-            found["bad-records-sent-total"] = self._typed.sent
-        found["records-lag-max"] = max(known.values(), default=0.0)
-        return found | {f"{each}.records-lag": lag for each, lag in known.items()}
+        lags = self._of_partitions.lags()
+        return read(self._measures) | {f"{each}.{LAG}": lag for each, lag in lags.items()}
+
+    def _follow_partitions(self) -> None:
+        """Tell the metrics reporters which partitions there are now."""
+        self._reporting.follow(self._positions.partitions, LAG, self._of_partitions.lag_or_nan)
 
     def close(self, timeout_ms: int = _CLOSE_MS) -> None:
         """Commit if `enable_auto_commit` is set, leave the group, and close all connections.
@@ -601,6 +647,7 @@ class KafkaConsumer:
                 self._reading.close()
                 self._client.close()
                 self._deserializers.close()
+                self._reporting.close()
 
     def _leave_for_good(self, deadline: Deadline) -> None:
         try:

@@ -3,54 +3,124 @@
 https://kafka.apache.org/documentation/#consumer_monitoring
 """
 
+import math
 import time
+from collections.abc import Callable
+from typing import Protocol
 
-from spark_kafka_source.client.sensor import Sensor
+from spark_kafka_source.client.metrics import Measures
+from spark_kafka_source.client.sensor import Sensor, SensorConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
+from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.topic_partition import TopicPartition
+
+LAG = "records-lag"
 
 
 class Metrics:
-    """Sensors of one consumer. `snapshot` reads all of them."""
+    """Sensors of one consumer. `measures` reads all of them."""
 
-    def __init__(self) -> None:
-        self.fetch_ms = Sensor()
-        self.fetched_bytes = Sensor()
-        self.records = Sensor()
-        self.commit_ms = Sensor()
-        self.between_polls_ms = Sensor()
-        self.waited_ms = Sensor()
-        self.group = GroupMetrics()
+    def __init__(
+        self, config: SensorConfig | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.fetch_ms = Sensor(config, clock)
+        self.fetched_bytes = Sensor(config, clock)
+        self.records = Sensor(config, clock)
+        self.commit_ms = Sensor(config, clock)
+        self.between_polls_ms = Sensor(config, clock)
+        self.idle_ratio = Sensor(config, clock)
+        self.group = GroupMetrics(config, clock)
+        self._clock = clock
         self._polled_at_seconds: float | None = None
+        self._since_last_poll_seconds = 0.0
 
     def poll_began(self) -> None:
         """Record the start of a poll."""
-        now_seconds = time.monotonic()
+        now_seconds = self._clock()
         if self._polled_at_seconds is not None:
-            self.between_polls_ms.record((now_seconds - self._polled_at_seconds) * 1000)
+            self._since_last_poll_seconds = now_seconds - self._polled_at_seconds
+            self.between_polls_ms.record(self._since_last_poll_seconds * 1000)
         self._polled_at_seconds = now_seconds
 
-    def snapshot(self) -> dict[str, float]:
-        """Return all current values. Times are in milliseconds, rates per second."""
+    def poll_ended(self) -> None:
+        """Record the end of a poll: how much of the time since the one before was spent in it."""
+        began_seconds = self._polled_at_seconds or 0.0
+        took_seconds = self._clock() - began_seconds
+        whole_seconds = took_seconds + self._since_last_poll_seconds
+        self.idle_ratio.record(took_seconds / whole_seconds if whole_seconds else 1.0)
+
+    def _last_poll_seconds_ago(self) -> float:
         polled = self._polled_at_seconds
+        return -1.0 if polled is None else self._clock() - polled
+
+    @property
+    def measures(self) -> Measures:
+        """The functions of all metrics. Times are in milliseconds, rates per second."""
         return {
-            "fetch-latency-avg": self.fetch_ms.average,
-            "fetch-latency-max": self.fetch_ms.most,
-            "fetch-rate": self.fetch_ms.frequency,
-            "fetch-total": self.fetch_ms.count,
-            "fetch-size-avg": self.fetched_bytes.average,
-            "fetch-size-max": self.fetched_bytes.most,
-            "bytes-consumed-rate": self.fetched_bytes.rate,
-            "bytes-consumed-total": self.fetched_bytes.total,
-            "records-consumed-rate": self.records.rate,
-            "records-consumed-total": self.records.total,
-            "records-per-request-avg": self.records.total / max(self.fetch_ms.count, 1),
-            "commit-latency-avg": self.commit_ms.average,
-            "commit-latency-max": self.commit_ms.most,
-            "commit-rate": self.commit_ms.frequency,
-            "commit-total": self.commit_ms.count,
-            "time-between-poll-avg": self.between_polls_ms.average,
-            "time-between-poll-max": self.between_polls_ms.most,
-            "poll-idle-ratio-avg": min(1.0, self.waited_ms.rate / 1000),
-            "last-poll-seconds-ago": -1.0 if polled is None else time.monotonic() - polled,
-            **self.group.snapshot(),
+            "fetch-latency-avg": lambda: self.fetch_ms.average,
+            "fetch-latency-max": lambda: self.fetch_ms.most,
+            "fetch-rate": lambda: self.fetch_ms.frequency,
+            "fetch-total": lambda: self.fetch_ms.count,
+            "fetch-size-avg": lambda: self.fetched_bytes.average,
+            "fetch-size-max": lambda: self.fetched_bytes.most,
+            "bytes-consumed-rate": lambda: self.fetched_bytes.rate,
+            "bytes-consumed-total": lambda: self.fetched_bytes.total,
+            "records-consumed-rate": lambda: self.records.rate,
+            "records-consumed-total": lambda: self.records.total,
+            "records-per-request-avg": lambda: self.records.average_by(self.fetch_ms),
+            "commit-latency-avg": lambda: self.commit_ms.average,
+            "commit-latency-max": lambda: self.commit_ms.most,
+            "commit-rate": lambda: self.commit_ms.frequency,
+            "commit-total": lambda: self.commit_ms.count,
+            "time-between-poll-avg": lambda: self.between_polls_ms.average,
+            "time-between-poll-max": lambda: self.between_polls_ms.most,
+            "poll-idle-ratio-avg": lambda: self.idle_ratio.average,
+            "last-poll-seconds-ago": self._last_poll_seconds_ago,
+            **self.group.measures,
         }
+
+
+class HasCounts(Protocol):
+    """The counts of records that could not be decoded."""
+
+    @property
+    def skipped(self) -> int:
+        """How many were left out."""
+
+    @property
+    def sent(self) -> int:
+        """How many became dead letters."""
+
+
+class PartitionMetrics:
+    """The metrics of a consumer's partitions. `end_of` returns the end that counts, or None."""
+
+    def __init__(self, positions: Positions, end_of: Callable[[Position], int | None]) -> None:
+        self._positions = positions
+        self._end_of = end_of
+
+    def lag(self, position: Position) -> int | None:
+        """Return the number of offsets up to the last known end, or None."""
+        return position.lag(self._end_of(position))
+
+    def lag_or_nan(self, topic_partition: TopicPartition) -> float:
+        """Return the lag in a partition; NaN if it is not known."""
+        position = self._positions.get(topic_partition)
+        found = None if position is None else self.lag(position)
+        return math.nan if found is None else float(found)
+
+    def lags(self) -> dict[TopicPartition, float]:
+        """Return the known lags."""
+        found = {each.topic_partition: self.lag(each) for each in self._positions}
+        return {each: float(lag) for each, lag in found.items() if lag is not None}
+
+    def measures(self, counts: HasCounts | None) -> Measures:
+        """Return the functions of metrics that are not of one partition."""
+        found: dict[str, Callable[[], float]] = {
+            "assigned-partitions": lambda: len(self._positions)
+        }
+        if counts is not None:
+            found["bad-records-skipped-total"] = lambda: counts.skipped
+            found["bad-records-sent-total"] = lambda: counts.sent
+        found["records-lag-max"] = lambda: max(self.lags().values(), default=0.0)
+        return found

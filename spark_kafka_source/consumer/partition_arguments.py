@@ -1,13 +1,19 @@
-"""Partitions as a consumer's methods take them, checked: a text can be iterated over, too."""
+"""Partitions and offsets as a consumer's methods take them, checked.
 
-from collections.abc import Iterable
+A text can be iterated over, too, so it could pass for a collection of partitions.
+"""
+
+from collections.abc import Iterable, Mapping
 from operator import index
 from typing import Any, TypeAlias, TypeGuard
 
 from spark_kafka_source.errors import LocalError
+from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.topic_partition import TopicPartition
 
 OneOrMany: TypeAlias = TopicPartition | Iterable[TopicPartition]
+Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | int]
+"""The offset of the next record of each partition. An `OffsetAndMetadata` may have its epoch."""
 
 _PAIR = 2
 _MOST_SHOWN = 100
@@ -21,13 +27,54 @@ def topic_partition(given: object) -> TopicPartition:
             return TopicPartition(topic, index(number))
     raise LocalError(
         "A partition is given by its topic and number, as TopicPartition('events', 0); "
-        f"found {repr(given)[:_MOST_SHOWN]}"
+        f"found {_shown(given)}"
     )
 
 
 def topic_partitions(*given: object) -> list[TopicPartition]:
     """Return partitions that are given one by one or in collections. Raises `LocalError`."""
     return [topic_partition(each) for one in given for each in _each_of(one)]
+
+
+def is_one(given: object) -> bool:
+    """Return whether one partition is given, and not a collection of them."""
+    return _is_pair(given)
+
+
+def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return given offsets by partition. `to` is a verb for errors, such as "commit".
+
+    Raises `LocalError` for anything that is no mapping of partitions to offsets of 0 or more.
+    """
+    if not isinstance(given, Mapping):
+        raise LocalError(
+            f"Cannot {to} {_shown(given)}: give a dict of offsets by partition, as "
+            "{TopicPartition('events', 0): 42}"
+        )
+    return {topic_partition(each): offset(at, each, to) for each, at in given.items()}
+
+
+def offset(given: object, where: object, to: str) -> OffsetAndMetadata:
+    """Return one offset, given as a number or with its metadata. Raises `LocalError` otherwise."""
+    found = given if isinstance(given, OffsetAndMetadata) else _numbered(given)
+    if found is None:
+        raise LocalError(
+            f"Cannot {to} offset {_shown(given)} of {where}: give a whole number, or an "
+            "OffsetAndMetadata"
+        )
+    if found.offset < 0:
+        raise LocalError(f"Cannot {to} offset {found.offset} of {where}")
+    return found
+
+
+def _numbered(given: object) -> OffsetAndMetadata | None:
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        return None
+    return OffsetAndMetadata(index(given))
+
+
+def _shown(given: object) -> str:
+    return repr(given)[:_MOST_SHOWN]
 
 
 def _each_of(given: object) -> Iterable[object]:

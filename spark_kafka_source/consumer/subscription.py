@@ -12,6 +12,7 @@ from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, R
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
+from spark_kafka_source.consumer.rebalance_listener import GivenListener
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
@@ -33,27 +34,6 @@ _FAREWELL_MS = 2_000
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
 _DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
-
-
-class ConsumerRebalanceListener:
-    """Listener to rebalances. `poll`, `unsubscribe` and `close` call it.
-
-    A listener may use the consumer: commit or store offsets of revoked partitions, seek in assigned
-    ones. `poll` raises the listener's errors once the rebalance is done.
-    """
-
-    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Handle revoked partitions. This is the last moment to commit their offsets."""
-
-    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Handle new partitions. Called after each rebalance, also without new partitions."""
-
-    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Handle partitions that another member may own already. Commits are not possible.
-
-        The default calls `on_partitions_revoked`.
-        """
-        self.on_partitions_revoked(partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +77,7 @@ class Subscription:
         self._begin_commit = begin_commit
         self._wait = wait
         self._membership: Membership | None = None
-        self._listener: ConsumerRebalanceListener | None = None
+        self._listener: GivenListener | None = None
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
         self._look_at_seconds = 0.0
@@ -153,7 +133,7 @@ class Subscription:
         self,
         topics: Iterable[str],
         pattern: str | re.Pattern[str] | None,
-        listener: ConsumerRebalanceListener | None,
+        listener: GivenListener | None,
         server_pattern: str | None = None,
     ) -> None:
         """Replace the subscription. See `KafkaConsumer.subscribe`."""
@@ -366,7 +346,7 @@ class Subscription:
                 # moved on since, and the coordinator accepts no commit after the member has left.
                 self._commit(self._ends_by)
             if self._listener is not None:
-                self._listener.on_partitions_revoked(partitions)
+                self._listener.revoked(partitions)
         finally:
             self._drop(partitions)
 
@@ -387,14 +367,14 @@ class Subscription:
         if self._membership is not None:
             self._positions.keep(sorted(self._membership.assignment))
         if self._listener is not None:
-            self._listener.on_partitions_assigned(partitions)
+            self._listener.assigned(partitions)
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
         try:
             if self._listener is not None:
-                self._listener.on_partitions_lost(partitions)
+                self._listener.lost(partitions)
         finally:
             self._drop(partitions)
 

@@ -59,7 +59,7 @@ MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
 INSTEAD: Mapping[str, str] = MappingProxyType(
     by_option(
         {
-            "Give a `ConsumerRebalanceListener` as the argument `listener` of `subscribe`": """
+            "Give a `ConsumerRebalanceListener` as the argument `listener`": """
                 consumer.rebalance.listener rebalance.callback.class rebalance.cb
                 rebalance.listener
                 """,

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import cast
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import ConnectionSettings, TokenProvider
 from spark_kafka_source.records import Codec, Compression
@@ -85,6 +86,8 @@ class ProducerConfig:
     client: ClientConfig
     typed: TypedWriteConfig = field(default_factory=TypedWriteConfig, kw_only=True)
     """How the producer encodes typed keys and values."""
+    sensors: SensorConfig = field(default_factory=SensorConfig, kw_only=True)
+    """How long the values of its metrics count."""
     acks: Acks = setting(
         Acks.ALL, meaning="how many replicas must have a batch before it counts as written"
     )

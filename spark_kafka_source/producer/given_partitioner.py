@@ -3,11 +3,12 @@
 https://kafka.apache.org/documentation/#producerconfigs_partitioner.class
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from spark_kafka_source.client.given_objects import check_call, configure, refuse_class
+from spark_kafka_source.client.given_objects import method as method_of
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.errors import ConfigurationError
 
@@ -39,6 +40,7 @@ PartitionFunction: TypeAlias = Callable[[str, bytes | None, int], int | None]
 It returns a partition, or None for any partition."""
 Partitioner: TypeAlias = PartitionFunction | HasPartition
 
+_NAME = "partitioner"
 _OF_FUNCTION = ("topic", "key", "partition_count")
 _OF_METHOD = ("topic", "key", "key_bytes", "value", "value_bytes", "cluster")
 
@@ -72,23 +74,20 @@ def given_partitioner(
     """
     if given is None:
         return None
+    refuse_class(_NAME, given)
     method = getattr(given, "partition", None)
-    if isinstance(given, type):
-        found = "is the class {}"
-        raise ConfigurationError("partitioner", found, "Give an object of it", given.__name__)
     if callable(method):
-        _check_call(method, _OF_METHOD)
-        configure, close = (getattr(given, each, None) for each in ("configure", "close"))
-        if callable(configure):
-            configure(dict(configuration))
-        return GivenPartitioner(_by_method(method), close if callable(close) else lambda: None)
+        check_call(_NAME, method, "method `partition`", *_OF_METHOD)
+        close = method_of(_NAME, given, "close")
+        configure(_NAME, given, configuration)
+        return GivenPartitioner(_by_method(method), close or (lambda: None))
     if not callable(given):
         found = f"found a {type(given).__name__}, which cannot be called"
         expected = (
             f"Give a function, a name, or an object with `partition({', '.join(_OF_METHOD)})`"
         )
-        raise ConfigurationError("partitioner", found, expected)
-    _check_call(given, _OF_FUNCTION)
+        raise ConfigurationError(_NAME, found, expected)
+    check_call(_NAME, given, "function", *_OF_FUNCTION)
     return GivenPartitioner(_by_function(given))
 
 
@@ -100,15 +99,3 @@ def _by_method(method: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
 
 def _by_function(function: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
     return lambda sent, topic: function(topic.topic, sent.key_bytes, len(topic.partitions))
-
-
-def _check_call(called: Callable[..., Any], names: Sequence[str]) -> None:
-    try:
-        signature = inspect.signature(called)
-    except (TypeError, ValueError):  # Some functions written in C have no signature.
-        return
-    try:
-        signature.bind(*names)
-    except TypeError as error:
-        found = f"cannot be called with ({', '.join(names)}): {error}"
-        raise ConfigurationError("partitioner", found, "Take these arguments") from None

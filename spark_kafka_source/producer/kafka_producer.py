@@ -5,7 +5,7 @@ https://kafka.apache.org/documentation/#producerapi
 
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Never, Protocol
 
@@ -16,7 +16,14 @@ import pyarrow as pa
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient, NextTry
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.reporting import (
+    METRIC_REPORTERS,
+    GivenReporter,
+    Reporting,
+    given_reporters,
+)
 from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, serde
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, used_where_made
@@ -108,6 +115,8 @@ class KafkaProducer:
     topic's partitions; or a name, as the setting has it. It returns a partition, or None for any
     partition. Objects may have Kafka's methods `configure` and `close`, too.
 
+    `metric_reporters` get the figures of `metrics`; see `MetricsReporter`.
+
     With `value_format` and `key_format`, and Spark's other options for typed values, `send` takes
     dicts, and `send_columns` takes columns of structs.
     """
@@ -118,6 +127,7 @@ class KafkaProducer:
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
         partitioner: Partitioner | str | None = None,
+        metric_reporters: Iterable[MetricsReporter] | None = None,
         token_provider: TokenProvider | None = None,
         **configuration: object,
     ) -> None:
@@ -128,6 +138,7 @@ class KafkaProducer:
             "key": argument_of(configuration, "key_serializer", key_serializer),
             "value": argument_of(configuration, "value_serializer", value_serializer),
         }
+        reporters_given = argument_of(configuration, METRIC_REPORTERS, metric_reporters)
         config = config_from_arguments(configuration, token_provider)
         with spelt(config.spelling):
             given = {
@@ -135,14 +146,15 @@ class KafkaProducer:
                 for part, (name, each) in serializers.items()
             }
             chooser = given_partitioner(partitioner, configuration)
-        self._set_up(config, given, chooser)
+            reporters = given_reporters(*reporters_given, configuration, config.client)
+        self._set_up(config, given, chooser, reporters)
 
     @classmethod
     def of(cls, config: ProducerConfig) -> "KafkaProducer":
         """Return a producer for a configuration that is already parsed."""
         producer = cls.__new__(cls)
         nothing = {part: Given(f"{part}_serializer", None) for part in ("key", "value")}
-        producer._set_up(config, nothing, None)
+        producer._set_up(config, nothing, None, ())
         return producer
 
     def _set_up(
@@ -150,6 +162,7 @@ class KafkaProducer:
         config: ProducerConfig,
         serializers: Mapping[str, Given],
         partitioner: GivenPartitioner | None,
+        reporters: Sequence[GivenReporter],
     ) -> None:
         self._process = OwnProcess("producer")
         keep_freed_memory()
@@ -167,7 +180,7 @@ class KafkaProducer:
         self._accumulator = Accumulator(config)
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._accumulator.batch_ended = self._topics.batch_ended
-        self._metrics = ProducerMetrics(self._accumulator.memory)
+        self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
         self._transaction: Transaction | None = None
         identity: Transaction | Idempotent | Anonymous
         if config.transactional_id:
@@ -184,6 +197,8 @@ class KafkaProducer:
             closed.append(self._encoding)
         if partitioner is not None:
             closed.append(partitioner)
+        client_id = config.client.connection.client_id
+        closed.append(Reporting(reporters, "producer", client_id, self._metrics.measures))
         self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._process, self._accumulator, self._closed)
 
@@ -315,7 +330,7 @@ class KafkaProducer:
 
     def metrics(self) -> dict[str, float]:
         """Return counts and rates under Kafka's names; times are in milliseconds."""
-        return self._metrics.snapshot()
+        return read(self._metrics.measures)
 
     # -- transactions ------------------------------------------------------------------------------
 

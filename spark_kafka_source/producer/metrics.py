@@ -7,34 +7,39 @@ import time
 from collections.abc import Iterable
 
 from spark_kafka_source.client import Sensor
+from spark_kafka_source.client.metrics import Measures
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 
 
 class ProducerMetrics:
-    """The sensors of one producer; `snapshot` reads them all."""
+    """The sensors of one producer; `measures` reads them all."""
 
-    def __init__(self, memory: BufferMemory) -> None:
+    def __init__(self, memory: BufferMemory, config: SensorConfig | None = None) -> None:
         self._memory = memory
-        self._request_ms = Sensor()
-        self._records = Sensor()
-        self._bytes = Sensor()
-        self._batch_bytes = Sensor()
-        self._queued_ms = Sensor()
-        self._retries = Sensor()
-        self._errors = Sensor()
-        self._splits = Sensor()
+        self._request_ms = Sensor(config)
+        self._records = Sensor(config)
+        self._records_by_request = Sensor(config)
+        self._bytes = Sensor(config)
+        self._batch_bytes = Sensor(config)
+        self._queued_ms = Sensor(config)
+        self._retries = Sensor(config)
+        self._errors = Sensor(config)
+        self._splits = Sensor(config)
 
     def sent(self, batches: Iterable[ProducerBatch]) -> None:
         """Count a request with these batches."""
         now_seconds = time.monotonic()
-        size = 0
+        size = record_count = 0
         for batch in batches:
             batch_bytes = 0 if batch.encoded is None else batch.encoded.size
             self._batch_bytes.record(batch_bytes)
             self._queued_ms.record((now_seconds - batch.created_at_seconds) * 1000)
             size += batch_bytes
+            record_count += batch.record_count
         self._bytes.record(size)
+        self._records_by_request.record(record_count)
 
     def answered(self, milliseconds: float) -> None:
         """Count an answer, and the time that it took."""
@@ -56,29 +61,30 @@ class ProducerMetrics:
         """Count a batch that was too large and became two."""
         self._splits.record(1)
 
-    def snapshot(self) -> dict[str, float]:
-        """Return all metrics. Times are in milliseconds unless the name says ns; rates in 1/s."""
+    @property
+    def measures(self) -> Measures:
+        """The functions of all metrics. Rates are per second, times in ms or as the name says."""
         return {
-            "record-send-rate": self._records.rate,
-            "record-send-total": self._records.total,
-            "record-error-rate": self._errors.rate,
-            "record-error-total": self._errors.total,
-            "record-retry-rate": self._retries.rate,
-            "record-retry-total": self._retries.total,
-            "record-queue-time-avg": self._queued_ms.average,
-            "record-queue-time-max": self._queued_ms.most,
-            "records-per-request-avg": self._records.total / max(self._request_ms.count, 1),
-            "batch-size-avg": self._batch_bytes.average,
-            "batch-size-max": self._batch_bytes.most,
-            "batch-split-rate": self._splits.rate,
-            "batch-split-total": self._splits.total,
-            "outgoing-byte-rate": self._bytes.rate,
-            "outgoing-byte-total": self._bytes.total,
-            "request-latency-avg": self._request_ms.average,
-            "request-latency-max": self._request_ms.most,
-            "request-rate": self._request_ms.frequency,
-            "request-total": self._request_ms.count,
-            "bufferpool-wait-time-ns-total": self._memory.waited_ms.total * 1e6,
-            "buffer-total-bytes": float(self._memory.size),
-            "buffer-available-bytes": float(self._memory.free),
+            "record-send-rate": lambda: self._records.rate,
+            "record-send-total": lambda: self._records.total,
+            "record-error-rate": lambda: self._errors.rate,
+            "record-error-total": lambda: self._errors.total,
+            "record-retry-rate": lambda: self._retries.rate,
+            "record-retry-total": lambda: self._retries.total,
+            "record-queue-time-avg": lambda: self._queued_ms.average,
+            "record-queue-time-max": lambda: self._queued_ms.most,
+            "records-per-request-avg": lambda: self._records_by_request.average,
+            "batch-size-avg": lambda: self._batch_bytes.average,
+            "batch-size-max": lambda: self._batch_bytes.most,
+            "batch-split-rate": lambda: self._splits.rate,
+            "batch-split-total": lambda: self._splits.total,
+            "outgoing-byte-rate": lambda: self._bytes.rate,
+            "outgoing-byte-total": lambda: self._bytes.total,
+            "request-latency-avg": lambda: self._request_ms.average,
+            "request-latency-max": lambda: self._request_ms.most,
+            "request-rate": lambda: self._request_ms.frequency,
+            "request-total": lambda: self._request_ms.count,
+            "bufferpool-wait-time-ns-total": lambda: self._memory.waited_ms.total * 1e6,
+            "buffer-total-bytes": lambda: float(self._memory.size),
+            "buffer-available-bytes": lambda: float(self._memory.free),
         }

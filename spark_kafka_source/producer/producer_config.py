@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from spark_kafka_source.client.arguments import Vocabulary, numbered
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.producer.config import PRODUCER_OPTIONS, ProducerConfig
 from spark_kafka_source.producer.without_effect import (
@@ -12,12 +13,13 @@ from spark_kafka_source.producer.without_effect import (
     OF_A_PRODUCER,
     REFUSED,
 )
+from spark_kafka_source.settings import settings_of
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.typed import MEANT, WRITE_OPTIONS, TypedWriteConfig
 
 VOCABULARY = Vocabulary(
     "producer",
-    PRODUCER_OPTIONS,
+    PRODUCER_OPTIONS | settings_of(SensorConfig).keys(),
     OF_A_PRODUCER,
     REFUSED,
     DONE_ANYWAY,
@@ -39,4 +41,9 @@ def config_from_arguments(
         settings = VOCABULARY.settings(arguments)
         config = ProducerConfig.from_settings(settings, token_provider)
         client = numbered(config.client, settings, config.transactional_id)
-        return replace(config, client=client, typed=TypedWriteConfig.from_settings(settings))
+        return replace(
+            config,
+            client=client,
+            typed=TypedWriteConfig.from_settings(settings),
+            sensors=settings.read(SensorConfig),
+        )

@@ -10,7 +10,7 @@ import pytest
 
 from spark_kafka_source.consumer.consumer_records import ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import (
     BrokerError,

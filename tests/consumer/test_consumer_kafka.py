@@ -202,6 +202,30 @@ def test_a_static_member_that_comes_back_keeps_its_partitions(
             assert again.generation_id == generation.generation_id
 
 
+class _AtStored:
+    """A listener that goes on at offsets of its own, for a consumer that it does not know yet."""
+
+    def on_partitions_revoked(self, partitions: Any) -> None:
+        """Nothing is to be stored."""
+
+    def on_partitions_assigned(self, consumer: KafkaConsumer, partitions: Any) -> None:
+        consumer.seek({each: 15 + each.partition for each in partitions})
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_listener_that_is_given_first_gets_the_consumer(
+    kafka: LocalKafka, topic: str, protocol: str
+) -> None:
+    kafka.create_topic(topic, 2)
+    write(kafka, topic, 20, 2)
+    config: dict[str, Any] = {"group_protocol": protocol, "listener": _AtStored()}
+    with consuming(kafka, topic, group_id=new_group(), **config) as consumer:
+        found = sorted((p, offset) for p, offset, _ in read(consumer, 9))
+        assert found == [*((0, each) for each in range(15, 20)), *((1, at) for at in range(16, 20))]
+        ends = consumer.position([TopicPartition(topic, each) for each in range(2)])
+        assert list(ends.values()) == [20, 20]
+
+
 _MEMBER = """
 import sys
 from spark_kafka_source import KafkaConsumer

@@ -17,7 +17,7 @@ def warned(caplog: pytest.LogCaptureFixture, **arguments: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
+        ("metrics.recording.level", "all figures are recorded"),
         ("security_providers", "Java's security providers cannot be used here"),
         ("acks", "it is a producer's, and this only reads"),
     ],

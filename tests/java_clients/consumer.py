@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.client.without_effect import OF_PRODUCERS
 from spark_kafka_source.consumer.consumer_config import VOCABULARY, ConsumerConfig, PollConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.subscription import ConsumerRebalanceListener
+from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import GroupConfig, Member, OffsetAndMetadata
@@ -25,6 +26,7 @@ from tests.java_clients.settings import (
     DEFAULTS_OF_ANY_CLIENT,
     NO_PUSH,
     OF_ANY_CLIENT,
+    REPORTERS,
     as_javas,
     left_out_by,
 )
@@ -54,7 +56,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         ),
         "metrics": here(
             "metrics()",
-            "fetches, records, lags, commits, polls and the group; no reporters",
+            "fetches, records, lags, commits, polls and the group; 0 where Java has NaN",
         ),
         "offsetsForTimes": here("offsets_for_times(timestamps_ms, timeout_ms)"),
         "partitionsFor": better(
@@ -150,6 +152,7 @@ _SETTINGS: Mapping[str, Setting] = {
     "max.poll.records": Setting(
         Verdict.HERE, "10,000 by default, not 500: records are no objects", "10000"
     ),
+    "metric.reporters": Setting(Verdict.HERE, REPORTERS),
     **left_out_by(VOCABULARY, OF_PRODUCERS),
     "key.deserializer": Setting(Verdict.HERE, _DESERIALIZER),
     "value.deserializer": Setting(Verdict.HERE, _DESERIALIZER),
@@ -169,11 +172,11 @@ CONSUMER = JavaClient(
         "OffsetAndTimestamp": OffsetAndTimestamp,
         "ConsumerGroupMetadata": Member,
     },
-    configs=(*CONFIGS_OF_ANY_CLIENT, FetchConfig, PollConfig, GroupConfig),
+    configs=(*CONFIGS_OF_ANY_CLIENT, FetchConfig, PollConfig, GroupConfig, SensorConfig),
     read=ConsumerConfig.from_arguments,
     vocabulary=VOCABULARY,
     page=ROOT / "docs" / "java-clients.md",
-    arguments=frozenset({"key.deserializer", "value.deserializer"}),
+    arguments=frozenset({"key.deserializer", "metric.reporters", "value.deserializer"}),
     defaults=DEFAULTS_OF_ANY_CLIENT,
     # Java has two overloads, for a partition and for a topic.
     one_for_two=frozenset({"records"}),

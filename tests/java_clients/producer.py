@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.client.without_effect import OF_CONSUMERS
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import RecordMetadata
@@ -22,6 +23,7 @@ from tests.java_clients.settings import (
     DEFAULTS_OF_ANY_CLIENT,
     NO_PUSH,
     OF_ANY_CLIENT,
+    REPORTERS,
     as_javas,
     left_out_by,
 )
@@ -38,7 +40,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "commitTransaction": here("commit_transaction()"),
         "flush": better("flush(timeout_seconds)", "Java waits without a limit"),
         "initTransactions": here("init_transactions()"),
-        "metrics": here("metrics()", "records, batches, requests and buffer; no reporters"),
+        "metrics": here("metrics()", "records, batches, requests and buffer; 0 where Java has NaN"),
         "partitionsFor": here("partitions_for(topic)", "leaders and replicas are ids of brokers"),
         "registerMetricForSubscription": left_out(NO_PUSH),
         "send": better(
@@ -100,6 +102,7 @@ _SETTINGS: Mapping[str, Setting] = {
         " `murmur2` (Java's), `round_robin`, or librdkafka's `consistent_random` or"
         " `murmur2_random`",
     ),
+    "metric.reporters": Setting(Verdict.HERE, REPORTERS),
     **left_out_by(VOCABULARY, OF_CONSUMERS),
     "key.serializer": Setting(Verdict.HERE, _A_FUNCTION),
     "value.serializer": Setting(Verdict.HERE, _A_FUNCTION),
@@ -116,10 +119,10 @@ PRODUCER = JavaClient(
         "RecordMetadata": RecordMetadata,
         "Callback": KafkaProducer,
     },
-    configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig),
+    configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig, SensorConfig),
     read=config_from_arguments,
     vocabulary=VOCABULARY,
     page=ROOT / "docs" / "java-clients.md",
-    arguments=frozenset({"key.serializer", "value.serializer"}),
+    arguments=frozenset({"key.serializer", "metric.reporters", "value.serializer"}),
     defaults={**DEFAULTS_OF_ANY_CLIENT, "partitioner.class": ""},
 )

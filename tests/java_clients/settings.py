@@ -13,10 +13,12 @@ from spark_kafka_source.net.sasl.tokens import RefreshSettings
 from spark_kafka_source.net.security import INSTEAD
 from tests.java_clients.rows import Setting, Verdict
 
+REPORTERS = "objects, as `PrometheusReporter()`; Java's is JMX"
 NO_PUSH = "clients send no figures to brokers (KIP-714)"
 
 _WITH_JAVAS_DEFAULT = """
-    bootstrap.servers connections.max.idle.ms metadata.max.age.ms request.timeout.ms
+    bootstrap.servers connections.max.idle.ms metadata.max.age.ms metrics.num.samples
+    metrics.sample.window.ms request.timeout.ms
     reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms
     sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
     sasl.login.refresh.window.factor sasl.login.refresh.window.jitter

@@ -9,7 +9,7 @@ from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
 from spark_kafka_source.consumer.without_effect import OF_A_CONSUMER
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, Partitioner, ProducerConfig
-from spark_kafka_source.producer.producer_config import config_from_arguments
+from spark_kafka_source.producer.producer_config import VOCABULARY, config_from_arguments
 from spark_kafka_source.producer.without_effect import (
     DONE_ANYWAY,
     MEANT_BY_OTHERS,
@@ -104,7 +104,7 @@ def test_each_client_of_a_process_has_an_id_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("metrics.num.samples", "`metrics()` has the figures, of two windows of 30 s"),
+        ("metrics.recording.level", "all figures are recorded"),
         ("group_id", "it is a consumer's, and this only writes"),
         ("max.poll.records", "it is a consumer's, and this only writes"),
         ("value_deserializer", "it is a consumer's, and this only writes"),
@@ -151,9 +151,9 @@ def test_each_name_has_one_meaning() -> None:
 
 def test_what_is_one_kinds_the_other_says_it_is_not_its_own() -> None:
     """Exceptions are options of both kinds, and our own options, which Kafka does not have."""
-    producers = PRODUCER_OPTIONS | REFUSED.keys()
+    producers = VOCABULARY.known | REFUSED.keys()
     assert producers - KNOWN - OF_A_CONSUMER.keys() == {
         "kafka.partitioner",
         "kafka.interceptor.classes",
     }
-    assert KNOWN - PRODUCER_OPTIONS - OF_A_PRODUCER.keys() == set()
+    assert KNOWN - VOCABULARY.known - OF_A_PRODUCER.keys() == set()

@@ -154,13 +154,14 @@ class Ours(Member, ConsumerRebalanceListener):
             name.replace(".", "_"): value for name, value in self.settings.items()
         }
         self._consumer = KafkaConsumer(columns=["offset"], max_poll_records=_MOST_RECORDS, **given)
+        listener = self if "group.id" in self.settings else None
         match self.reads:
             case ("assign", names):
                 self._consumer.assign(map(_partition, names))
             case ("match", [pattern]):
-                self._consumer.subscribe(pattern=pattern, listener=self)
+                self._consumer.subscribe(pattern=pattern, listener=listener)
             case (_, topics):
-                self._consumer.subscribe(topics, listener=self)
+                self._consumer.subscribe(topics, listener=listener)
 
     def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
         member = self._consumer.group_metadata()

@@ -1,0 +1,127 @@
+"""Listeners to rebalances, as users write them.
+
+https://kafka.apache.org/documentation/#consumerapi, `ConsumerRebalanceListener`.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias
+
+from spark_kafka_source.client.given_objects import (
+    method,
+    needed_arguments,
+    refuse_class,
+    refuse_slips,
+)
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.topic_partition import TopicPartition
+
+
+class ConsumerRebalanceListener:
+    """Listener to rebalances. `poll`, `unsubscribe` and `close` call it.
+
+    A listener may use the consumer: commit or store offsets of revoked partitions, seek in assigned
+    ones. `poll` raises the listener's errors once the rebalance is done.
+
+    A method takes the partitions, as here, or the consumer and the partitions. It gets the consumer
+    if it has two parameters without a default. A listener needs not be a subclass of this class. An
+    object with methods `on_partitions_revoked` and `on_partitions_assigned` is one, too.
+    """
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Handle revoked partitions. This is the last moment to commit their offsets."""
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Handle new partitions. Called after each rebalance, also without new partitions."""
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        """Handle partitions that another member may own already. Commits are not possible.
+
+        The default calls `on_partitions_revoked`, as for a listener that has no such method.
+        """
+        self.on_partitions_revoked(partitions)
+
+
+class HasRebalanceMethods(Protocol):
+    """An object with the methods of a listener."""
+
+    @property
+    def on_partitions_revoked(self) -> Callable[..., object]:
+        """The function of the partitions, or of the consumer and the partitions."""
+
+    @property
+    def on_partitions_assigned(self) -> Callable[..., object]:
+        """The function of the partitions, or of the consumer and the partitions."""
+
+
+RebalanceListener: TypeAlias = ConsumerRebalanceListener | HasRebalanceMethods
+Told: TypeAlias = Callable[[Collection[TopicPartition]], object]
+
+_REVOKED, _ASSIGNED = "on_partitions_revoked", "on_partitions_assigned"
+_LOST = "on_partitions_lost"
+_METHODS = (_REVOKED, _ASSIGNED, _LOST)
+# Those of confluent-kafka, and short forms.
+_SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        name: meant
+        for meant, names in (
+            (_REVOKED, ("on_revoke", "on_revoked")),
+            (_ASSIGNED, ("on_assign", "on_assigned")),
+            (_LOST, ("on_lost",)),
+        )
+        for name in names
+    }
+)
+_WITH_CONSUMER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GivenListener:
+    """A listener that was checked. Its functions take the partitions."""
+
+    revoked: Told
+    assigned: Told
+    lost: Told
+
+
+def given_listener(argument: str, given: object, consumer: object) -> GivenListener | None:
+    """Return the given listener, or None for None.
+
+    `argument` names it in errors. Raises `ConfigurationError` for a class, for an object without
+    the methods, for a method under a mistyped name, and for one that takes something else.
+    """
+    if given is None:
+        return None
+    refuse_class(argument, given)
+    base = ConsumerRebalanceListener if isinstance(given, ConsumerRebalanceListener) else None
+    found = {name: method(argument, given, name, base) for name in _METHODS}
+    refuse_slips(argument, given, [name for name in _METHODS if found[name] is None], _SYNONYMS)
+    lacking = [name for name in (_REVOKED, _ASSIGNED) if found[name] is None]
+    if base is None and lacking:
+        said = f"is of type {type(given).__name__}, which has no method `{lacking[0]}`"
+        expected = f"Give an object with `{_REVOKED}` and `{_ASSIGNED}`"
+        raise ConfigurationError(argument, said, expected)
+    if not any(found.values()):
+        said = f"is of type {type(given).__name__}, which does nothing"
+        raise ConfigurationError(argument, said, f"Give it one of {', '.join(_METHODS)}")
+    told = {name: _told(argument, name, each, consumer) for name, each in found.items()}
+    revoked = told[_REVOKED] or _nothing
+    return GivenListener(revoked, told[_ASSIGNED] or _nothing, told[_LOST] or revoked)
+
+
+def _told(
+    argument: str, name: str, called: Callable[..., Any] | None, consumer: object
+) -> Told | None:
+    if called is None:
+        return None
+    needed = needed_arguments(called, 1)
+    if needed not in (1, _WITH_CONSUMER):
+        found = f"has `{name}`, which takes neither (partitions) nor (consumer, partitions)"
+        raise ConfigurationError(argument, found, "Give its other parameters defaults")
+    return partial(called, consumer) if needed == _WITH_CONSUMER else called
+
+
+def _nothing(_: Collection[TopicPartition]) -> None:
+    pass
