@@ -1,5 +1,6 @@
 """A topic as a table, from an in-memory broker: arguments, what is read, errors."""
 
+import json
 import logging
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,8 @@ from spark_kafka_source.records import COLUMNS_WITH_HEADERS, Record, schema
 from spark_kafka_source.typed import BadRecordError
 from tests.consumer.consumers import QUICK, T0, T1, T2
 from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.registry.server import registry_server, version
+from tests.registry.server import schema as schema_answer
 
 DAY_MS = 86_400_000
 JSON = {"value_format": "json", "value_schema": "id BIGINT"}
@@ -133,6 +136,16 @@ def test_values_have_types(broker: MemoryBroker) -> None:
     assert nulls["value_error"][1].as_py()["bytes"] == b"no JSON"
     with pytest.raises(ConfigurationError, match=r"'bad_records': found 'topic'. A read writes no"):
         read(broker, bad_records="topic", bad_records_topic="letters", **JSON)
+
+
+def test_a_registry_has_the_schemas(broker: MemoryBroker) -> None:
+    avro = {"type": "record", "name": "E", "fields": [{"name": "id", "type": "long"}]}
+    broker.create_topic("t")[0].append(*(b"\0\0\0\0\7" + row for row in (b"\2", b"\4")))
+    with registry_server() as registry:
+        registry.on("/schemas/ids/7", schema_answer(json.dumps(avro)))
+        registry.on("/subjects/t-value/versions/latest", version(json.dumps(avro), 7))
+        given = {"value_format": "avro", "schema_registry_url": registry.url}
+        assert values(read(broker, **given)) == [{"id": 1}, {"id": 2}]
 
 
 # -- start and end ---------------------------------------------------------------------------------

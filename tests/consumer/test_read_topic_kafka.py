@@ -101,10 +101,11 @@ def of_confluent(kafka: LocalKafka, topic: str, level: str, count: int) -> list[
     while ended < 3:
         message = consumer.poll(10)
         assert message is not None
-        if message.error() is None:
+        error = message.error()
+        if error is None:
             found.append(message)
         else:
-            assert message.error().code() == ck.KafkaError._PARTITION_EOF
+            assert error.code() == ck.KafkaError._PARTITION_EOF
             ended += 1
     consumer.close()
     assert len(found) == count
@@ -171,9 +172,8 @@ def moment(at_ms: int) -> datetime:
 
 def test_expired_offsets_are_an_error_and_no_group_is_left(kafka: LocalKafka, topic: str) -> None:
     fill(kafka, topic)
-    servers = {"bootstrap_servers": kafka.bootstrap_servers}
     first = TopicPartition(topic, 0)
-    assert read_topic(first, **servers)["offset"][0].as_py() == 2
+    assert read_topic(first, bootstrap_servers=kafka.bootstrap_servers)["offset"][0].as_py() == 2
     with pytest.raises(RecordsLostError, match="offset 1 is not in the log, which has offsets 2"):
-        read_topic(first, start={0: 1}, **servers)
+        read_topic(first, start={0: 1}, bootstrap_servers=kafka.bootstrap_servers)
     assert kafka.tool("consumer-groups", "--list").find(topic) == -1

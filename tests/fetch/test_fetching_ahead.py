@@ -80,7 +80,7 @@ def test_one_that_nobody_wants_any_more_does_no_harm(
     chunks = reader(client, 0, 5, ONE_BATCH).chunks()
     next(chunks)
     broker.wait_for(FetchRequest, 2)
-    chunks.close()  # type: ignore[attr-defined]  # a generator
+    chunks.close()  # a generator
     assert offsets(reader(client, 0, 5, ONE_BATCH)) == [0, 1, 2, 3, 4]
 
 
