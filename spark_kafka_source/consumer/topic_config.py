@@ -87,4 +87,6 @@ class TopicConfig:
             if typed.bad_records is BadRecords.TOPIC:
                 expected = "A read writes nothing: give 'fail', 'skip' or 'null'"
                 raise ConfigurationError(BAD_RECORDS, "found 'topic'", expected)
-            return cls(numbered(client, settings, ""), settings.read(FetchConfig), typed, spelling)
+            return cls(
+                numbered(client, settings, ""), FetchConfig.from_settings(settings), typed, spelling
+            )
