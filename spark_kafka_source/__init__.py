@@ -1,7 +1,7 @@
 """Apache Kafka in Python, straight into Arrow, for Spark and for programs without Spark.
 
-Read by `spark.read.format("pykafka")` or by `KafkaConsumer`. `KafkaAdmin` shows groups from
-outside.
+Read by `spark.read.format("pykafka")`, by `KafkaConsumer` or by `read_topic`. `KafkaAdmin` shows
+groups from outside.
 """
 
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.consumer.deserializers import RecordDeserializationError
     from spark_kafka_source.consumer.infer_schema import infer_schema
     from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+    from spark_kafka_source.consumer.read_topic import read_topic, read_topic_batches
     from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
     from spark_kafka_source.consumer.waiting import WakeupError
     from spark_kafka_source.dead_letters.writing import DeadLetterError
@@ -84,6 +85,8 @@ __all__ = [
     "__version__",
     "encode",
     "infer_schema",
+    "read_topic",
+    "read_topic_batches",
     "register",
 ]
 
@@ -127,6 +130,8 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "TokenProvider": "net",
             "TopicPartition": "topic_partition",
             "encode": "spark",
+            "read_topic": "consumer.read_topic",
+            "read_topic_batches": "consumer.read_topic",
             "register": "spark",
         },
     )

@@ -43,6 +43,8 @@ PUBLIC = {
         "__version__",
         "encode",
         "infer_schema",
+        "read_topic",
+        "read_topic_batches",
         "register",
     ],
     "spark_kafka_source.testing": [

@@ -75,7 +75,7 @@ class ConsumerConfig:
         client = ClientConfig.from_settings(settings, token_provider)
         return cls(
             client=numbered(client, settings, group_id),
-            fetch=settings.read(FetchConfig),
+            fetch=FetchConfig.from_settings(settings),
             poll=poll,
             reset=parse_reset(poll.auto_offset_reset),
             group=settings.read(GroupConfig) if group_id else None,

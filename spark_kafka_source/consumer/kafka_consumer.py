@@ -14,6 +14,7 @@ from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
+from spark_kafka_source.consumer.column_names import checked_columns
 from spark_kafka_source.consumer.commits import Commits
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -36,7 +37,7 @@ from spark_kafka_source.consumer.subscription import Subscription, describe_topi
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import ConfigurationError, LocalError, ProtocolError
+from spark_kafka_source.errors import LocalError, ProtocolError
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.fetch.offsets import (
@@ -123,7 +124,7 @@ class KafkaConsumer:
         reporters_given = argument_of(configuration, METRIC_REPORTERS, metric_reporters)
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         keep_freed_memory()
-        self._columns = _checked(tuple(columns))
+        self._columns = checked_columns(columns)
         with spelt(self._config.spelling):
             self._listener = self._checked_listener(listener)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
@@ -656,11 +657,3 @@ class KafkaConsumer:
             self._subscription.end(deadline)
         finally:
             self._commits.close(deadline)
-
-
-def _checked(columns: tuple[str, ...]) -> tuple[str, ...]:
-    unknown = [each for each in columns if each not in COLUMNS_WITH_HEADERS]
-    if unknown or not columns:
-        found = f"found {unknown[0]!r}" if unknown else "are none"
-        raise ConfigurationError("columns", found, f"There are {', '.join(COLUMNS_WITH_HEADERS)}")
-    return columns

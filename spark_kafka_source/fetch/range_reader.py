@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from spark_kafka_source.client import KafkaClient, LookupsAtOnce, Topic
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
@@ -33,9 +33,10 @@ class RangeReader:
     The next fetch is in flight while the caller works on the records of this one.
 
     `poll_timeout_ms` bounds the wait for planned records: if no range goes on for that long, a
-    `KafkaTimeoutError` names partition and offset. With `skip_lost` the reader logs and skips lost
-    records, instead of raising `RecordsLostError`, and records larger than `max_record_bytes`,
-    instead of raising `RecordTooLargeError`. It never skips corrupt records.
+    `KafkaTimeoutError` names partition and offset, and `timeout_option`, which sets the time. With
+    `skip_lost` the reader logs and skips lost records, instead of raising `RecordsLostError`, and
+    records larger than `max_record_bytes`, instead of raising `RecordTooLargeError`. It never skips
+    corrupt records.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class RangeReader:
         config: FetchConfig,
         *,
         poll_timeout_ms: int = 120_000,
+        timeout_option: str = "kafkaConsumer.pollTimeoutMs",
         skip_lost: bool = False,
         max_record_bytes: int = 256 << 20,
     ) -> None:
@@ -52,10 +54,11 @@ class RangeReader:
         self._ranges = ranges
         self._config = config
         self._poll_timeout_ms = poll_timeout_ms
+        self._timeout_option = timeout_option
         self._skip_lost = skip_lost
         self._max_record_bytes = max_record_bytes
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Generator[Chunk]:
         """Yield the records of all ranges, checked and decompressed; each partition's in order.
 
         Raises `RecordsLostError`, `CorruptRecordError`, `KafkaTimeoutError`, `BrokerError`.
@@ -120,7 +123,7 @@ class RangeReader:
         return KafkaTimeoutError(
             f"Cannot read {ranges[position.topic_partition]}: nothing at offset "
             f"{position.fetch_offset} within {self._poll_timeout_ms} ms "
-            f"(kafkaConsumer.pollTimeoutMs); the partition's high watermark is "
+            f"({self._timeout_option}); the partition's high watermark is "
             f"{position.high_watermark}, its last stable offset {position.last_stable_offset}"
         )
 

@@ -23,12 +23,16 @@ class FetchSize:
     range is read alone, in answers that fit a cache, and many small ranges come in one answer.
     After a full answer the next one is larger, up to a limit. The limit is higher if the reader had
     to wait: so a distant broker is read as fast as a near one. Without waits answers shrink again.
+    If `max.partition.fetch.bytes` is given, the part of each partition stays within it.
     """
 
     def __init__(self, config: FetchConfig) -> None:
         self._config = config
         self._bytes_per_offset: dict[str, float] = {}
         self.answer_bytes = config.max_partition_fetch_bytes
+        self._most_of_partition = (
+            config.max_partition_fetch_bytes if config.limits_partitions else config.fetch_max_bytes
+        )
 
     def answered(self, size_bytes: int, waited_seconds: float) -> None:
         """Note the size of an answer, and the time that the reader has waited for it."""
@@ -51,7 +55,7 @@ class FetchSize:
         """Return the bytes to ask for of one partition: not much more than its range may have."""
         if position.end is None:
             return max(self._config.max_partition_fetch_bytes, position.batch_bytes)
-        most_bytes = self.answer_bytes
+        most_bytes = min(self.answer_bytes, self._most_of_partition)
         expected_bytes = self._expected_bytes(position, position.end)
         if expected_bytes:
             most_bytes = min(most_bytes, max(int(_MARGIN * expected_bytes), _LEAST_BYTES))
@@ -71,7 +75,8 @@ class FetchSize:
                 if left_bytes <= 0 or count == _MOST_RANGES:
                     continue
                 count += 1
-                left_bytes -= self._expected_bytes(position, position.end)
+                expected_bytes = self._expected_bytes(position, position.end)
+                left_bytes -= min(expected_bytes, self._most_of_partition)
             yield position
 
     def _limit(self, growth: int) -> int:

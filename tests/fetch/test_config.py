@@ -11,7 +11,7 @@ from spark_kafka_source.settings import Settings, settings_of
 
 def config(**values: str) -> FetchConfig:
     named = {"kafka." + name.replace("_", "."): value for name, value in values.items()}
-    return Settings(named).read(FetchConfig)
+    return FetchConfig.from_settings(Settings(named))
 
 
 def test_defaults_are_those_of_kafka() -> None:
@@ -36,7 +36,7 @@ def test_every_setting_is_read() -> None:
         check_crcs="FALSE",
         client_rack="zone-a",
     )
-    assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False, "zone-a")
+    assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False, "zone-a", True)
     assert len(settings_of(FetchConfig)) == 7
     assert not settings_of(FetchConfig).keys() & CLIENT_OPTIONS
 

@@ -80,7 +80,7 @@ def test_one_that_nobody_wants_any_more_does_no_harm(
     chunks = reader(client, 0, 5, ONE_BATCH).chunks()
     next(chunks)
     broker.wait_for(FetchRequest, 2)
-    chunks.close()  # type: ignore[attr-defined]  # a generator
+    chunks.close()  # a generator
     assert offsets(reader(client, 0, 5, ONE_BATCH)) == [0, 1, 2, 3, 4]
 
 
@@ -119,6 +119,19 @@ def test_fetches_do_not_grow_beyond_what_is_allowed(
     assert offsets(reader(client, 0, 40, config)) == list(range(40))
     assert max(asked_bytes(broker)) == 250
     assert max(request.max_bytes for request in broker.requests(FetchRequest)) == 250
+
+
+def test_a_partitions_fetches_stay_within_a_limit_that_is_given(
+    broker: MemoryBroker,
+    client: KafkaClient,
+    log: PartitionLog,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(size_module, "_LONG_WAIT_SECONDS", -1.0)
+    fill(log, 40)
+    config = FetchConfig(max_partition_fetch_bytes=100, limits_partitions=True)
+    assert offsets(reader(client, 0, 40, config)) == list(range(40))
+    assert set(asked_bytes(broker)) == {100}
 
 
 def test_where_a_fetch_leads_to() -> None:

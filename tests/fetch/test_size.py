@@ -1,5 +1,7 @@
 """The size of fetches: it depends on the size of answers and on waits for them."""
 
+from dataclasses import replace
+
 import pytest
 
 from spark_kafka_source.fetch import FetchConfig
@@ -66,6 +68,19 @@ def test_ranges_are_asked_for_as_long_as_they_may_fit() -> None:
     size.brought(many[0], 1_000_000, 10_000)
     assert list(size.first_of(many)) == many[:3]
     assert list(size.first_of(ranges(10**9, 5))) == ranges(10**9, 5)[:1]
+
+
+def test_a_limit_of_each_partition_leaves_room_for_others() -> None:
+    size = FetchSize(replace(CONFIG, limits_partitions=True))
+    for _ in range(3):
+        size.answered(size.answer_bytes, LATE)
+    many = ranges(*[10_000_000] * 100)
+    size.brought(many[0], 1_000_000, 10_000)
+    assert size.of_partition(many[0]) == MIB
+    assert size.answer_bytes == size.of_answer(many, 50 * MIB) == 8 * MIB
+    assert len(list(size.first_of(many))) == 16
+    many[0].batch_bytes = 3 * MIB
+    assert size.of_partition(many[0]) == 3 * MIB, "a batch comes whole"
 
 
 def test_partitions_without_an_end_are_all_asked_for() -> None:

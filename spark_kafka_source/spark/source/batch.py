@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from spark_kafka_source.client.broker_settings import log_append_topics
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.conditions import listed, partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding
@@ -73,7 +74,7 @@ class KafkaBatchReader(DataSourceReader):
 def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None:
     """Warn of topics in which a record of an earlier time may come after the end."""
     names = sorted({each.topic for each in latest})
-    ordered = planner.log_append_topics(names)
+    ordered = log_append_topics(planner.client, names)
     unordered = [name for name in names if name not in ordered]
     if unordered:
         logger.warning(

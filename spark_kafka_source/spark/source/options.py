@@ -133,7 +133,7 @@ class SourceOptions:
     client: ClientConfig
     hidden: frozenset[str]
     """Options, in lower case, whose values errors must not show; see `Redaction`."""
-    fetch: FetchConfig = read_by(lambda texts: Settings(texts).read(FetchConfig))
+    fetch: FetchConfig = read_by(lambda texts: FetchConfig.from_settings(Settings(texts)))
     subscription: Subscription = read_by(parse_subscription, *SUBSCRIPTION)
     starting: NamedBound | None = read_by(starting_bound, *STARTING)
     ending: NamedBound | None = read_by(ending_bound, *ENDING)

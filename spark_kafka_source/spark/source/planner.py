@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -25,10 +25,6 @@ from spark_kafka_source.fetch import (
 )
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
     listed,
@@ -51,8 +47,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 _ASK_AGAIN_SECONDS = 0.5
-_TOPIC = 2
-_TIMESTAMP_TYPE, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
 _INVALID_TOPIC = error_named("INVALID_TOPIC_EXCEPTION")
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
@@ -229,28 +223,6 @@ class OffsetPlanner:
             error = start_offset_reset(named.option, where, offset, earliest, latest)
             self._options.data_loss.report(error)
         return min(max(offset, earliest), latest)
-
-    def log_append_topics(self, names: Sequence[str]) -> set[str]:
-        """Return those of the topics whose brokers set the times of records (LogAppendTime).
-
-        A topic of which the user may not ask this is not among them: CreateTime is the default. It
-        needs DESCRIBE_CONFIGS on the topic.
-        """
-        resources = [DescribeConfigsResource(_TOPIC, name, [_TIMESTAMP_TYPE]) for name in names]
-        request = DescribeConfigsRequest(resources, False, False)
-        try:
-            answer = self.client.retrying(
-                "DescribeConfigs", lambda deadline: self.client.send_to_any(request, deadline)
-            )
-        except KafkaError as error:
-            logger.debug("The topics' %s is not known: %s", _TIMESTAMP_TYPE, error)
-            return set()
-        return {
-            result.resource_name
-            for result in answer.results
-            for each in result.configs
-            if (each.name, each.value) == (_TIMESTAMP_TYPE, _BY_BROKER)
-        }
 
     def topic_names(self) -> list[str]:
         """Return the topics of the subscription that exist now."""

@@ -1,0 +1,288 @@
+"""Topics as Arrow, from a start to an end that is fixed when the read begins."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+# The first read of typed values imports what it needs.
+from spark_kafka_source import registry, typed
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client.broker_settings import log_append_topics
+from spark_kafka_source.consumer.column_names import checked_columns
+from spark_kafka_source.consumer.partition_arguments import topic_partition
+from spark_kafka_source.consumer.topic_bounds import Bound, GivenBound
+from spark_kafka_source.consumer.topic_config import TopicConfig
+from spark_kafka_source.denials import topic_failure
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch import OffsetRange, RangeReader, latest_offsets
+from spark_kafka_source.fetch.losses import patient
+from spark_kafka_source.net import Deadline, TokenProvider
+from spark_kafka_source.records import COLUMNS_WITH_HEADERS, Chunk, record_batch, schema
+from spark_kafka_source.records.freed_memory import keep_freed_memory
+from spark_kafka_source.spelling import spelt
+from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.values.avro import TIME
+
+logger = logging.getLogger(__name__)
+
+Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
+
+_MOST_BYTES = 2 << 30
+_TIMEOUT = "'kafka.default.api.timeout.ms'"
+
+
+def read_topic(
+    topic: Topics,
+    *,
+    start: Bound = "earliest",
+    to: Bound = "latest",
+    columns: Iterable[str] = COLUMNS_WITH_HEADERS,
+    max_bytes: int = _MOST_BYTES,
+    token_provider: TokenProvider | None = None,
+    **configuration: object,
+) -> pa.Table:
+    """Return the records of a topic, or of several, as one table.
+
+        table = read_topic("events", bootstrap_servers="localhost:9092")
+
+    `topic` is a name, a `TopicPartition`, or a list of both. `start` and `to` are `"earliest"`,
+    `"latest"`, a `datetime` with its zone, a text like it, a `timedelta` back from now, or a dict
+    with one of these or an offset for each partition. The record at `start` is included, the one at
+    `to` is not. The ends are looked up once, when the read begins. Records that come later are left
+    out. A time stands for the first record of that time or later in each partition, or for the
+    partition's end.
+
+    Rows are in the order of topic, partition and offset. The columns are those of the Spark source;
+    `columns` names some of them. The settings are those of `KafkaConsumer`, also `isolation_level`
+    and `value_format`. No group is joined, and nothing is committed.
+
+    Raises `ConfigurationError` for arguments that cannot be used, and when the table would take
+    more than `max_bytes` of memory. Raises `RecordsLostError` for offsets that the log does not
+    have, `BrokerError`, `KafkaTimeoutError`, `CorruptRecordError`, `BadRecordError`, and a
+    registry's errors.
+    """
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 1:
+        raise ConfigurationError("max_bytes", f"found {max_bytes!r}", "Give a number from 1")
+    config = TopicConfig.from_arguments(configuration, token_provider)
+    read = _TopicRead(topic, start, to, columns, config)
+    found: dict[TopicPartition, list[pa.RecordBatch]] = defaultdict(list)
+    size_bytes = 0
+    for where, batch in read.batches():
+        size_bytes += batch.nbytes
+        if size_bytes > max_bytes:
+            raise _too_large(max_bytes, size_bytes, read)
+        found[where].append(batch)
+    in_order = (batch for where in sorted(found) for batch in found[where])
+    return pa.Table.from_batches(in_order, read.schema)
+
+
+def read_topic_batches(
+    topic: Topics,
+    *,
+    start: Bound = "earliest",
+    to: Bound = "latest",
+    columns: Iterable[str] = COLUMNS_WITH_HEADERS,
+    token_provider: TokenProvider | None = None,
+    **configuration: object,
+) -> pa.RecordBatchReader:
+    """Return the records of `read_topic` batch by batch, for more than fits in memory.
+
+        for batch in read_topic_batches("events", bootstrap_servers="localhost:9092"):
+            print(batch.num_rows)
+
+    The reader is an iterator of `pyarrow.RecordBatch`, of a few MiB each. It knows its `schema`,
+    and what takes Arrow's streams takes it: DuckDB, Polars, `pyarrow.dataset.write_dataset`. One
+    thread at a time may use it. Batches of several partitions come by turns; those of one partition
+    are in the order of offsets.
+
+    This call looks up partitions, ends and schemas, and raises as `read_topic` does. The errors of
+    reading are raised by the iteration.
+    """
+    config = TopicConfig.from_arguments(configuration, token_provider)
+    read = _TopicRead(topic, start, to, columns, config)
+    return pa.RecordBatchReader.from_batches(read.schema, (batch for _, batch in read.batches()))
+
+
+class _TopicRead:
+    """One read: planned when it is made, and iterated once."""
+
+    def __init__(
+        self,
+        topic: Topics,
+        start: Bound,
+        to: Bound,
+        columns: Iterable[str],
+        config: TopicConfig,
+    ) -> None:
+        self._wanted = _wanted(topic)
+        self._columns = checked_columns(columns)
+        now = datetime.now(UTC)
+        self._start, self._to = GivenBound("start", start, now), GivenBound("to", to, now)
+        self._config = config
+        keep_freed_memory()
+        with spelt(config.spelling), closing(KafkaClient(config.client)) as client:
+            self._ranges = self._planned(client)
+            self._typed = self._planned_columns()
+        self._left = {each.topic_partition: each.size for each in self._ranges}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of all batches."""
+        return schema(self._columns) if self._typed is None else self._typed.schema
+
+    @property
+    def offsets(self) -> int:
+        """The number of offsets to read in all."""
+        return sum(each.size for each in self._ranges)
+
+    @property
+    def offsets_left(self) -> int:
+        """The number of offsets that are still to read."""
+        return sum(self._left.values())
+
+    def batches(self) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
+        """Yield batches that have records."""
+        with ExitStack() as resources:
+            client = resources.enter_context(closing(KafkaClient(self._config.client)))
+            decode = self._decoding(resources)
+            chunks = RangeReader(
+                client,
+                self._ranges,
+                self._config.fetch,
+                poll_timeout_ms=self._config.client.default_api_timeout_ms,
+                timeout_option=_TIMEOUT,
+            ).chunks()
+            resources.enter_context(closing(chunks))
+            # The spelling is that of this read only while it works, not while the caller does.
+            while True:
+                with spelt(self._config.spelling):
+                    chunk = next(chunks, None)
+                    batch = None if chunk is None else decode(chunk)
+                if chunk is None or batch is None:
+                    return
+                where = chunk.topic_partition
+                self._left[where] = self._ends[where] - chunk.next_offset
+                del chunk  # A record may be large: its memory is free from here on.
+                if batch.num_rows:
+                    yield where, batch
+
+    def _decoding(self, resources: ExitStack) -> Callable[[Chunk], pa.RecordBatch]:
+        if self._typed is None:
+            return partial(record_batch, columns=self._columns)
+        sources = {}
+        for name, part in self._typed.parts.items():
+            asked = None if part.registry is None else registry.RegistryClient(part.registry)
+            if asked is not None:
+                resources.enter_context(closing(asked))
+            sources[name] = part.source(asked)
+        return typed.TypedRecords(self._typed, sources).record_batch
+
+    # -- the plan ----------------------------------------------------------------------------------
+
+    def _planned_columns(self) -> "typed.TypedColumns | None":
+        config = self._config.typed
+        if not config.parts:
+            return None
+        topics = sorted(self._wanted)
+        return typed.plan_columns(config, self._columns, lambda: topics, TIME)
+
+    def _planned(self, client: KafkaClient) -> list[OffsetRange]:
+        level = self._config.fetch.isolation_level
+        topics = {each.name: each for each in _described(client, list(self._wanted))}
+        partitions = [each for name in topics for each in self._partitions(topics[name])]
+        latest = latest_offsets(client, partitions, level)
+        starts = self._start.find(client, latest, level)
+        ends = self._ends = self._to.find(client, latest, level)
+        _check_order(starts, ends)
+        if self._to.has_time:
+            _warn_of_order(client, sorted(topics))
+        return [
+            OffsetRange(
+                each,
+                starts[each],
+                ends[each],
+                topics[each.topic].topic_id if topics[each.topic].topic_id.int else None,
+                latest[each].leader_epoch,
+            )
+            for each in sorted(latest)
+        ]
+
+    def _partitions(self, topic: Topic) -> list[TopicPartition]:
+        there, numbers = topic.topic_partitions, self._wanted[topic.name]
+        if numbers is None:
+            return there
+        wanted = [TopicPartition(topic.name, each) for each in sorted(numbers)]
+        unknown = [each for each in wanted if each not in there]
+        if unknown:
+            expected = f"There are 0 to {len(there) - 1}"
+            raise ConfigurationError("topic", f"there is no {unknown[0]}", expected)
+        return wanted
+
+
+def _wanted(topic: Topics) -> dict[str, set[int] | None]:
+    """Return the numbers of the partitions to read of each topic, or None for all."""
+    is_partition = isinstance(topic, tuple) and len(topic) == 2 and not isinstance(topic[1], str)
+    given: Any = [topic] if isinstance(topic, str) or is_partition else topic
+    found: dict[str, set[int] | None] = {}
+    for each in given if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]:
+        if isinstance(each, str):
+            found[each] = None
+            continue
+        where = topic_partition(each)
+        numbers = found.setdefault(where.topic, set())
+        if numbers is not None:
+            numbers.add(where.partition)
+    if not found or not all(found):
+        raise ConfigurationError("topic", "is not given", "Name the topic to read")
+    return found
+
+
+def _described(client: KafkaClient, names: list[str]) -> list[Topic]:
+    """Return the topics. Raises `TopicNotFoundError` for one that stays unknown for two seconds."""
+
+    def attempt(deadline: Deadline) -> list[Topic]:
+        found = client.topics(names, deadline)
+        for each in found:
+            if each.error.code:
+                raise topic_failure(each.error, each.name)
+        return found
+
+    return client.retrying("Metadata", patient(attempt))
+
+
+def _check_order(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
+    for each in sorted(starts):
+        if starts[each] > ends[each]:
+            found = f"is offset {starts[each]} of {each}, and 'to' is offset {ends[each]}"
+            raise ConfigurationError("start", found, "Give a start that is not after the end")
+
+
+def _warn_of_order(client: KafkaClient, names: list[str]) -> None:
+    unordered = sorted(set(names) - log_append_topics(client, names))
+    if unordered:
+        logger.warning(
+            "'to' ends each partition at its first record of that time or later. In %s the "
+            "producers give the times (CreateTime), so older records may follow, and they are not "
+            "read. To have them, read further and filter by the column 'timestamp'",
+            ", ".join(unordered),
+        )
+
+
+def _too_large(max_bytes: int, size_bytes: int, read: _TopicRead) -> ConfigurationError:
+    done = read.offsets - read.offsets_left
+    in_all = size_bytes * read.offsets // max(done, 1)
+    found = (
+        f"is {max_bytes}, and the table takes more: about {in_all} bytes, judged by "
+        f"{done} of {read.offsets} offsets"
+    )
+    expected = (
+        "Give more if there is as much memory, a later 'start', fewer 'columns', or use "
+        "read_topic_batches, which holds one batch at a time"
+    )
+    return ConfigurationError("max_bytes", found, expected)

@@ -1,0 +1,195 @@
+"""The start and the end of a read of topics: what may be given, and the offsets that it means."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from operator import index
+from typing import Any, Literal, TypeAlias
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.fetch.losses import OffsetOutOfRangeError
+from spark_kafka_source.fetch.offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    NO_OFFSET,
+    OffsetAndEpoch,
+    earliest_offsets,
+    list_offsets,
+)
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.timestamps import milliseconds, parse_timestamp
+from spark_kafka_source.topic_partition import TopicPartition
+
+Moment: TypeAlias = Literal["earliest", "latest"] | str | datetime | timedelta
+"""A place in every partition: an end of the log, a time, or a time so long ago."""
+
+Bound: TypeAlias = Moment | Mapping[TopicPartition, int | Moment] | Mapping[int, int | Moment]
+"""A moment, or an offset or a moment for each partition."""
+
+Ends: TypeAlias = Mapping[TopicPartition, OffsetAndEpoch]
+
+_WORDS = {"earliest": EARLIEST_TIMESTAMP, "latest": LATEST_TIMESTAMP}
+_OFFSET_END = 2**63
+_MOST_SHOWN = 100
+_KINDS = (
+    "'earliest', 'latest', a datetime with its zone, a timedelta back from now, or a dict with one "
+    "of these or an offset for each partition"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offset:
+    """An offset that was given as a number."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """The first record of this time or later. The ends of the log have times below 0."""
+
+    timestamp_ms: int
+
+
+_Place: TypeAlias = _Offset | _Time
+
+
+class GivenBound:
+    """The argument `start` or `to`, checked without a broker. Raises `ConfigurationError`."""
+
+    def __init__(self, name: str, given: Any, now: datetime) -> None:
+        self._name = name
+        self._of_all: _Place | None = None
+        self._of_each: dict[TopicPartition | int, _Place] = {}
+        if not isinstance(given, Mapping):
+            self._of_all = _place(name, given, now)
+            return
+        for where, each in given.items():
+            self._of_each[_partition(name, where)] = _place(name, each, now, where)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether some partition is bounded by the time of its records."""
+        places = [*self._of_each.values(), self._of_all]
+        return any(isinstance(each, _Time) and each.timestamp_ms >= 0 for each in places)
+
+    def find(
+        self, client: KafkaClient, latest: Ends, isolation_level: IsolationLevel
+    ) -> dict[TopicPartition, int]:
+        """Return the offset of each partition of `latest`, which has the ends of all.
+
+        A partition without a record of the time or later has its end. Raises `ConfigurationError`
+        for a dict of other partitions, `OffsetOutOfRangeError` for an offset beyond an end, and the
+        errors of `list_offsets`.
+        """
+        places = self._places(latest)
+        times = {
+            each: place.timestamp_ms
+            for each, place in places.items()
+            if isinstance(place, _Time) and place.timestamp_ms != LATEST_TIMESTAMP
+        }
+        found = {each: end.offset for each, end in latest.items()}
+        for each, at in list_offsets(client, times, isolation_level).items():
+            # The log may have grown since the look at its end.
+            found[each] = found[each] if at.offset == NO_OFFSET else min(at.offset, found[each])
+        offsets = {each: at.offset for each, at in places.items() if isinstance(at, _Offset)}
+        beyond = [each for each, offset in offsets.items() if offset > found[each]]
+        if beyond:
+            where = beyond[0]
+            (earliest,) = earliest_offsets(client, [where]).values()
+            raise OffsetOutOfRangeError(where, offsets[where], earliest, found[where])
+        return found | offsets
+
+    def _places(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
+        if self._of_all is not None:
+            return dict.fromkeys(partitions, self._of_all)
+        named = self._named(partitions)
+        unknown, missing = named.keys() - set(partitions), set(partitions) - named.keys()
+        if unknown:
+            found = f"names {min(unknown)}, which is not read"
+            raise ConfigurationError(self._name, found, f"There are {_listed(partitions)}")
+        if missing:
+            found = f"has nothing for {_listed(missing)}"
+            raise ConfigurationError(self._name, found, "Give one for each partition that is read")
+        return named
+
+    def _named(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
+        """Return the places by partition. A number is a partition of the only topic."""
+        topics = {each.topic for each in partitions}
+        if len(topics) == 1:
+            (topic,) = topics
+            return {
+                TopicPartition(topic, each) if isinstance(each, int) else each: place
+                for each, place in self._of_each.items()
+            }
+        found = {each: at for each, at in self._of_each.items() if isinstance(each, TopicPartition)}
+        if len(found) < len(self._of_each):
+            expected = "Several topics are read: name partitions as TopicPartition('events', 0)"
+            raise ConfigurationError(self._name, "has numbers of partitions", expected)
+        return found
+
+
+def _partition(name: str, given: Any) -> TopicPartition | int:
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+        return TopicPartition(given[0], _whole(given[1], partial(_no_partition, name, given)))
+    return _whole(given, partial(_no_partition, name, given))
+
+
+def _no_partition(name: str, given: object) -> ConfigurationError:
+    expected = "Name partitions as TopicPartition('events', 0), or of one topic as 0"
+    return ConfigurationError(name, "names {} for a partition", expected, _shown(given))
+
+
+def _place(name: str, given: Any, now: datetime, where: Any = None) -> _Place:
+    of = "" if where is None else f" for {where}"
+    if isinstance(given, str):
+        word = given.strip().lower()
+        return _Time(_WORDS[word] if word in _WORDS else _moment(name, given, of))
+    if isinstance(given, timedelta):
+        if given < timedelta(0):
+            found = f"found {{}}{of}, which is to come"
+            raise ConfigurationError(name, found, "A timedelta goes back from now", str(given))
+        return _Time(milliseconds(max(now - given, datetime.fromtimestamp(0, UTC))))
+    if isinstance(given, datetime):
+        if given.utcoffset() is None:
+            found = f"found {{}}{of}, which has no zone"
+            expected = "Give it one, as in datetime(2026, 5, 4, 13, tzinfo=UTC)"
+            raise ConfigurationError(name, found, expected, str(given))
+        return _Time(milliseconds(given))
+    if where is None:
+        raise _no_bound(name, given, of)
+    return _Offset(_whole(given, partial(_no_bound, name, given, of)))
+
+
+def _moment(name: str, given: str, of: str) -> int:
+    try:
+        return parse_timestamp(name, given)
+    except ConfigurationError as error:
+        found = f"found {{}}{of}"
+        # The reason may be a missing zone, which is worth to be told.
+        expected = error.expected if "zone" in error.found else f"Give {_KINDS}"
+        raise ConfigurationError(name, found, expected, given) from None
+
+
+def _no_bound(name: str, given: object, of: str) -> ConfigurationError:
+    return ConfigurationError(name, f"found {{}}{of}", f"Give {_KINDS}", _shown(given))
+
+
+def _whole(given: Any, error: Callable[[], ConfigurationError]) -> int:
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise error()
+    if not 0 <= index(given) < _OFFSET_END:
+        raise error()
+    return index(given)
+
+
+def _shown(given: object) -> str:
+    return repr(given)[:_MOST_SHOWN]
+
+
+def _listed(partitions: Iterable[TopicPartition], most: int = 5) -> str:
+    names = [str(each) for each in sorted(partitions)]
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
