@@ -1,7 +1,7 @@
 """Apache Kafka in Python, straight into Arrow, for Spark and for programs without Spark.
 
 Read by `spark.read.format("pykafka")` or by `KafkaConsumer`. `KafkaAdmin` shows groups from
-outside.
+outside, and creates topics.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,13 @@ from spark_kafka_source.lazily import importing
 from spark_kafka_source.version import VERSION
 
 if TYPE_CHECKING:
-    from spark_kafka_source.admin import KafkaAdmin, Shift
+    from spark_kafka_source.admin import (
+        AlterConfigOp,
+        ConfigResource,
+        KafkaAdmin,
+        NewTopic,
+        Shift,
+    )
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
         ConsumerRecords,
@@ -44,9 +50,11 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "AlterConfigOp",
     "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
+    "ConfigResource",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerRecords",
@@ -59,6 +67,7 @@ __all__ = [
     "KafkaProducer",
     "LagListener",
     "MixedColumnsError",
+    "NewTopic",
     "NoOffsetError",
     "OffsetAndMetadata",
     "ProducerFencedError",
@@ -105,7 +114,10 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "ConsumerRebalanceListener": "consumer.subscription",
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",
+            "AlterConfigOp": "admin",
+            "ConfigResource": "admin",
             "KafkaAdmin": "admin",
+            "NewTopic": "admin",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

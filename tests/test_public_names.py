@@ -6,9 +6,11 @@ import pytest
 
 PUBLIC = {
     "spark_kafka_source": [
+        "AlterConfigOp",
         "BadRecordError",
         "BufferFullError",
         "CommitFailedError",
+        "ConfigResource",
         "ConsumerRebalanceListener",
         "ConsumerRecord",
         "ConsumerRecords",
@@ -21,6 +23,7 @@ PUBLIC = {
         "KafkaProducer",
         "LagListener",
         "MixedColumnsError",
+        "NewTopic",
         "NoOffsetError",
         "OffsetAndMetadata",
         "ProducerFencedError",

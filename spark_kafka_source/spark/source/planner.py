@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client.configs import ConfigResource, describe_configs
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
@@ -25,10 +26,6 @@ from spark_kafka_source.fetch import (
 )
 from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
     listed,
@@ -51,7 +48,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 _ASK_AGAIN_SECONDS = 0.5
-_TOPIC = 2
 _TIMESTAMP_TYPE, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
 _INVALID_TOPIC = error_named("INVALID_TOPIC_EXCEPTION")
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
@@ -236,20 +232,21 @@ class OffsetPlanner:
         A topic of which the user may not ask this is not among them: CreateTime is the default. It
         needs DESCRIBE_CONFIGS on the topic.
         """
-        resources = [DescribeConfigsResource(_TOPIC, name, [_TIMESTAMP_TYPE]) for name in names]
-        request = DescribeConfigsRequest(resources, False, False)
+        topics = [ConfigResource.topic(name) for name in names]
         try:
-            answer = self.client.retrying(
-                "DescribeConfigs", lambda deadline: self.client.send_to_any(request, deadline)
+            found = self.client.retrying(
+                "DescribeConfigs",
+                lambda deadline: describe_configs(self.client, topics, deadline, [_TIMESTAMP_TYPE]),
             )
         except KafkaError as error:
             logger.debug("The topics' %s is not known: %s", _TIMESTAMP_TYPE, error)
             return set()
         return {
-            result.resource_name
-            for result in answer.results
-            for each in result.configs
-            if (each.name, each.value) == (_TIMESTAMP_TYPE, _BY_BROKER)
+            topic.name
+            for topic, configs in found.items()
+            if not isinstance(configs, KafkaError)
+            and _TIMESTAMP_TYPE in configs
+            and configs[_TIMESTAMP_TYPE].value == _BY_BROKER
         }
 
     def topic_names(self) -> list[str]:
