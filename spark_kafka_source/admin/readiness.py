@@ -36,15 +36,14 @@ _NOT_YET = error_named("REQUEST_TIMED_OUT")
 
 
 def why_not_served(
-    client: KafkaClient, counts: Mapping[str, int], change: str, deadline: Deadline
+    client: KafkaClient, partitions: Mapping[str, range], change: str, deadline: Deadline
 ) -> dict[str, KafkaError]:
-    """Wait until all brokers know these topics, and the leaders of all partitions serve them.
+    """Wait until all brokers know these partitions, and their leaders serve them.
 
-    `counts` are the numbers of partitions, or -1 for as many as a broker names. Returns the reason
-    for each topic that is not served by the deadline. A topic that this user may not see is not
-    waited for.
+    The empty range from 0 on stands for all that a broker names. Returns the reason for each topic
+    that is not served by the deadline. A topic that this user may not see is not waited for.
     """
-    left = dict(counts)
+    left = dict(partitions)
     serving: dict[TopicPartition, OffsetAndTimestamp] = {}
 
     def attempt(within: Deadline) -> None:
@@ -59,13 +58,14 @@ def why_not_served(
         # A broker names itself the leader before it serves a partition. A producer that writes in
         # between may have its second batch stored and its first refused: Kafka's own sends the
         # first again until delivery.timeout.ms (KAFKA-14359).
-        partitions = (TopicPartition(name, each) for name in left for each in range(left[name]))
-        asked = {each: LATEST_TIMESTAMP for each in partitions if each not in serving}
+        wanted = (TopicPartition(name, each) for name in left for each in left[name])
+        asked = {each: LATEST_TIMESTAMP for each in wanted if each not in serving}
         offsets_for_times(client, asked, timeout_ms=within.remaining_ms(), found=serving)
         left.clear()
 
     def is_served(name: str) -> bool:
-        return sum(each.topic == name for each in serving) == left[name]
+        found = {each.partition for each in serving if each.topic == name}
+        return bool(left[name]) and found.issuperset(left[name])
 
     why = f"but brokers do not serve it within {deadline.timeout_ms} ms"
     return {
@@ -75,15 +75,15 @@ def why_not_served(
     }
 
 
-def ids_of(client: KafkaClient, names: Iterable[str], deadline: Deadline) -> dict[str, UUID]:
-    """Return the ids of those topics that this user may see; zero from brokers before Kafka 2.8."""
+def present(client: KafkaClient, names: Iterable[str], deadline: Deadline) -> dict[str, Topic]:
+    """Return those topics that exist, and that this user may see."""
     wanted = list(names)
     if not wanted:
         return {}
     found = client.retrying(
         "Metadata", lambda within: client.topics(wanted, within), timeout_ms=deadline.remaining_ms()
     )
-    return {each.name: each.topic_id for each in found if not each.error.code}
+    return {each.name: each for each in found if not each.error.code}
 
 
 def why_not_gone(
@@ -132,16 +132,17 @@ def _why_not(
             yield name, error
 
 
-def _whole(topic: Topic, count: int) -> int:
-    """Return the number of partitions. Raises `BrokerError` unless all are here, with leaders."""
+def _whole(topic: Topic, wanted: range) -> range:
+    """Return the partitions to wait for. Raises `BrokerError` unless all are here, with leaders."""
     if topic.error.code:
         raise BrokerError(topic.error, f"Metadata of {topic.name}")
-    for each in range(max(count, 1)):
+    wanted = wanted or range(max(len(topic.partitions), 1))
+    for each in wanted:
         found = topic.partitions.get(each)
         if found is None or found.leader_id < 0:
             error = _UNKNOWN if found is None else _NO_LEADER
             raise BrokerError(error, f"Metadata of {TopicPartition(topic.name, each)}")
-    return max(count, len(topic.partitions))
+    return wanted
 
 
 def _of_each_broker(
@@ -158,8 +159,9 @@ def _of_each_broker(
             yield answer
 
 
-def _check_knows(answer: MetadataResponse, counts: Mapping[str, int]) -> None:
+def _check_knows(answer: MetadataResponse, wanted: Mapping[str, range]) -> None:
     for topic in answer.topics:
-        if topic.error_code or len(topic.partitions) < counts.get(topic.name or "", 0):
+        known = {each.partition_index for each in topic.partitions}
+        if topic.error_code or not known.issuperset(wanted.get(topic.name or "", ())):
             error = error_code(topic.error_code) if topic.error_code else _UNKNOWN
             raise BrokerError(error, f"Metadata of {topic.name}", "a broker does not know all yet")

@@ -6,7 +6,7 @@ from functools import partial
 from spark_kafka_source.admin.controller import Verdict, ask_controller, verdict
 from spark_kafka_source.admin.errors import TopicExistsError
 from spark_kafka_source.admin.new_topics import NewTopic, check_count, config_texts
-from spark_kafka_source.admin.readiness import ids_of, why_not_gone, why_not_served
+from spark_kafka_source.admin.readiness import present, why_not_gone, why_not_served
 from spark_kafka_source.admin.refusals import (
     about_creation,
     needed_right,
@@ -67,8 +67,8 @@ def create_topics(
     )
     outcomes, done = _settled(found, lambda each: _not_created(client, wanted[each.topic], each))
     if not validate_only:
-        counts = {name: each.partitions for name, each in done.items()}
-        outcomes |= why_not_served(client, counts, "created", deadline)
+        new = {name: range(max(each.partitions, 0)) for name, each in done.items()}
+        outcomes |= why_not_served(client, new, "created", deadline)
     return outcomes
 
 
@@ -76,7 +76,7 @@ def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     """Delete topics, and wait until they are gone. See `KafkaAdmin.delete_topics`."""
     wanted = list(dict.fromkeys([names] if isinstance(names, str) else names))
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    ids = ids_of(client, wanted, deadline)
+    ids = {name: each.topic_id for name, each in present(client, wanted, deadline).items()}
 
     def request(topics: list[str], timeout_ms: int) -> DeleteTopicsRequest:
         return DeleteTopicsRequest(topic_names=topics, timeout_ms=timeout_ms)
@@ -102,6 +102,7 @@ def create_partitions(
     for count in totals.values():
         check_count("partitions", count)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    old = {name: len(each.partitions) for name, each in present(client, totals, deadline).items()}
 
     def request(names: list[str], timeout_ms: int) -> CreatePartitionsRequest:
         grown = [CreatePartitionsTopic(each, totals[each], None) for each in names]
@@ -112,8 +113,9 @@ def create_partitions(
     )
     outcomes, done = _settled(found, lambda each: _not_grown(client, totals[each.topic], each))
     if not validate_only:
-        counts = {name: totals[name] for name in done}
-        outcomes |= why_not_served(client, counts, "grown", deadline)
+        # An old partition may be without a leader for long.
+        new = {name: range(old.get(name, 0), totals[name]) for name in done}
+        outcomes |= why_not_served(client, new, "grown", deadline)
     return outcomes
 
 
