@@ -1,7 +1,7 @@
 """Apache Kafka in Python, straight into Arrow, for Spark and for programs without Spark.
 
 Read by `spark.read.format("pykafka")`, by `KafkaConsumer` or by `read_topic`. `KafkaAdmin` shows
-groups from outside.
+groups from outside, and creates topics.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,13 @@ from spark_kafka_source.lazily import importing
 from spark_kafka_source.version import VERSION
 
 if TYPE_CHECKING:
-    from spark_kafka_source.admin import KafkaAdmin, Shift
+    from spark_kafka_source.admin import (
+        AlterConfigOp,
+        ConfigResource,
+        KafkaAdmin,
+        NewTopic,
+        Shift,
+    )
     from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
     from spark_kafka_source.client.partition_info import PartitionInfo
     from spark_kafka_source.client.prometheus import PrometheusReporter
@@ -48,9 +54,11 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "AlterConfigOp",
     "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
+    "ConfigResource",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerRecords",
@@ -65,6 +73,7 @@ __all__ = [
     "LagListener",
     "MetricsReporter",
     "MixedColumnsError",
+    "NewTopic",
     "NoOffsetError",
     "OffsetAndMetadata",
     "PartitionInfo",
@@ -115,11 +124,14 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "ConsumerRebalanceListener": "consumer.rebalance_listener",
             "ConsumerRecord": "consumer.consumer_records",
             "ConsumerRecords": "consumer.consumer_records",
+            "AlterConfigOp": "admin",
+            "ConfigResource": "admin",
             "KafkaAdmin": "admin",
             "KafkaMetric": "client.metrics",
             "MetricsReporter": "client.metrics",
             "PrometheusReporter": "client.prometheus",
             "PartitionInfo": "client.partition_info",
+            "NewTopic": "admin",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

@@ -16,6 +16,9 @@ class Access(Enum):
     WRITE = auto()
 
 
+CREATE_IT = "Create it, as with `spark-kafka-source topics create` or `KafkaAdmin.create_topic`"
+"""The advice for a topic that does not exist."""
+
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _OF_EACH = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (

@@ -311,14 +311,18 @@ class BrokerError(RemoteError):
 
 
 class TopicNotFoundError(BrokerError):
-    """The topic does not exist, or this user may not see it. Brokers do not tell which."""
+    """The topic does not exist, or this user may not see it. Brokers do not tell which.
 
-    def __init__(self, topic: str) -> None:
+    `similar` is the name of a topic that may be meant.
+    """
+
+    def __init__(self, topic: str, similar: str | None = None) -> None:
         super().__init__(_UNKNOWN_TOPIC, f"Metadata of {topic}")
-        self.args, self.topic = (topic,), topic
+        self.args, self.topic, self.similar = (topic, similar), topic, similar
 
     def _text(self) -> str:
-        return f"There is no topic {self.topic!r}, or this user may not see it: {self.error}"
+        text = f"There is no topic {self.topic!r}, or this user may not see it: {self.error}"
+        return f"{text}. Did you mean {self.similar!r}?" if self.similar else text
 
 
 class ConnectionFailedError(RemoteError):

@@ -6,9 +6,11 @@ import pytest
 
 PUBLIC = {
     "spark_kafka_source": [
+        "AlterConfigOp",
         "BadRecordError",
         "BufferFullError",
         "CommitFailedError",
+        "ConfigResource",
         "ConsumerRebalanceListener",
         "ConsumerRecord",
         "ConsumerRecords",
@@ -23,6 +25,7 @@ PUBLIC = {
         "LagListener",
         "MetricsReporter",
         "MixedColumnsError",
+        "NewTopic",
         "NoOffsetError",
         "OffsetAndMetadata",
         "PartitionInfo",

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
+    from spark_kafka_source.admin.configs import AlterConfigOp, ConfigEntry, ConfigResource
     from spark_kafka_source.admin.errors import (
         GroupNotEmptyError,
         GroupNotFoundError,
+        TopicExistsError,
         TransactionNotFoundError,
     )
     from spark_kafka_source.admin.group_descriptions import (
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
     from spark_kafka_source.admin.held_up import HeldUpPartition, OpenWriter
     from spark_kafka_source.admin.kafka_admin import KafkaAdmin
     from spark_kafka_source.admin.lag import GroupLag, PartitionLag
+    from spark_kafka_source.admin.new_topics import NewTopic
     from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
     from spark_kafka_source.admin.targets import Shift
     from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
     from spark_kafka_source.admin.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
+    "AlterConfigOp",
+    "ConfigEntry",
+    "ConfigResource",
     "GroupDescription",
     "GroupLag",
     "GroupListing",
@@ -32,6 +38,7 @@ __all__ = [
     "HeldUpPartition",
     "KafkaAdmin",
     "MemberDescription",
+    "NewTopic",
     "OffsetReset",
     "OffsetResets",
     "OpenWriter",
@@ -39,6 +46,7 @@ __all__ = [
     "PartitionLag",
     "Shift",
     "TopicDescription",
+    "TopicExistsError",
     "TransactionDescription",
     "TransactionListing",
     "TransactionNotFoundError",
@@ -48,6 +56,9 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
+            "AlterConfigOp": "configs",
+            "ConfigEntry": "configs",
+            "ConfigResource": "configs",
             "GroupDescription": "group_descriptions",
             "GroupLag": "lag",
             "GroupListing": "group_descriptions",
@@ -56,6 +67,7 @@ if not TYPE_CHECKING:
             "HeldUpPartition": "held_up",
             "KafkaAdmin": "kafka_admin",
             "MemberDescription": "group_descriptions",
+            "NewTopic": "new_topics",
             "OffsetReset": "reset",
             "OffsetResets": "reset",
             "OpenWriter": "held_up",
@@ -63,6 +75,7 @@ if not TYPE_CHECKING:
             "PartitionLag": "lag",
             "Shift": "targets",
             "TopicDescription": "topics",
+            "TopicExistsError": "errors",
             "TransactionDescription": "transactions",
             "TransactionListing": "transactions",
             "TransactionNotFoundError": "errors",

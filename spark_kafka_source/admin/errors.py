@@ -1,8 +1,8 @@
-"""Errors for groups and transactions in a state that does not allow a request."""
+"""Errors for groups, topics and transactions in a state that does not allow a request."""
 
 from collections.abc import Sequence
 
-from spark_kafka_source.errors import BrokerError, RemoteError
+from spark_kafka_source.errors import BrokerError, RemoteError, error_named
 
 _MOST_SHOWN = 3
 
@@ -28,6 +28,18 @@ class TransactionNotFoundError(RemoteError):
 
     def _text(self) -> str:
         return f"There is no transactional id {self.transactional_id!r}"
+
+
+class TopicExistsError(BrokerError):
+    """The topic exists already. `note` says more, if there is more to know."""
+
+    def __init__(self, topic: str, note: str | None = None) -> None:
+        super().__init__(error_named("TOPIC_ALREADY_EXISTS"), f"CreateTopics {topic!r}")
+        self.args, self.topic, self.note = (topic, note), topic, note
+
+    def _text(self) -> str:
+        text = f"Topic {self.topic!r} exists already: {self.error}"
+        return f"{text}. {self.note}" if self.note else text
 
 
 class GroupNotEmptyError(RemoteError):

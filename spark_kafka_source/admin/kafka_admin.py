@@ -1,10 +1,17 @@
 """Kafka's Admin client, for groups, topics and transactions: https://kafka.apache.org/documentation/#adminapi."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from typing import Concatenate, Never, ParamSpec, TypeVar
 
 from spark_kafka_source.admin.committed import all_committed
+from spark_kafka_source.admin.configs import (
+    Change,
+    ConfigEntry,
+    ConfigResource,
+    alter_configs,
+    describe_configs,
+)
 from spark_kafka_source.admin.deletion import delete_groups, delete_offsets
 from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.admin.group_descriptions import (
@@ -15,8 +22,14 @@ from spark_kafka_source.admin.group_descriptions import (
 )
 from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
 from spark_kafka_source.admin.lag import GroupLag, group_lag, lag_of
+from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
+from spark_kafka_source.admin.topic_changes import (
+    create_partitions,
+    create_topics,
+    delete_topics,
+)
 from spark_kafka_source.admin.topics import (
     TopicDescription,
     describe_topics,
@@ -59,7 +72,7 @@ def _spelt_as_given(
 
 @used_where_made
 class KafkaAdmin:
-    """Shows groups, topics and transactions from outside, and changes or deletes them.
+    """Shows groups, topics and transactions from outside, and creates, changes or deletes them.
 
         with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
             print(admin.group_lag("billing").to_arrow())
@@ -181,9 +194,7 @@ class KafkaAdmin:
     @_spelt_as_given
     def delete_group(self, group_id: str) -> None:
         """Delete a group with all it has committed. Raises the errors of `delete_groups`."""
-        (error,) = self.delete_groups([group_id]).values()
-        if error is not None:
-            raise error
+        _raise_if_any(self.delete_groups([group_id]))
 
     @_spelt_as_given
     def delete_offsets(
@@ -210,6 +221,110 @@ class KafkaAdmin:
         Raises `BrokerError` for a topic that does not exist, or that this user may not see.
         """
         return describe_topics(self._client, names, offsets=True)
+
+    @_spelt_as_given
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Create topics, and wait until they can be used. Return the error of each, or None.
+
+        A topic is done when all brokers know it and the leaders of all its partitions serve it.
+        Before that, a first write could be refused for a while. With `validate_only` the brokers
+        check all, and create nothing.
+
+        Errors are `TopicExistsError`, `BrokerError` (INVALID_REPLICATION_FACTOR, INVALID_CONFIG,
+        POLICY_VIOLATION, ...), and `KafkaTimeoutError` for a topic that is created but not served
+        within `default_api_timeout_ms`. The user needs CREATE on the topics or on the cluster.
+        """
+        return create_topics(self._client, topics, validate_only=validate_only)
+
+    @_spelt_as_given
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, ConfigValue] | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Create one topic; see `NewTopic`. Raises the errors of `create_topics`."""
+        topic = NewTopic(name, partitions, replication_factor, configs or {})
+        _raise_if_any(self.create_topics([topic], validate_only=validate_only))
+
+    @_spelt_as_given
+    def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
+        """Delete topics with all their records, and wait until no broker knows them.
+
+        Returns the error of each topic, or None. Errors are `TopicNotFoundError`, `BrokerError`
+        (TOPIC_DELETION_DISABLED, ...), and `KafkaTimeoutError` for a topic that is not gone within
+        `default_api_timeout_ms`. The user needs DELETE on the topics.
+        """
+        return delete_topics(self._client, names)
+
+    @_spelt_as_given
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with all its records. Raises the errors of `delete_topics`."""
+        _raise_if_any(self.delete_topics([name]))
+
+    @_spelt_as_given
+    def create_partitions(
+        self, totals: Mapping[str, int], *, validate_only: bool = False
+    ) -> dict[str, KafkaError | None]:
+        """Grow topics to so many partitions, and wait until the new ones can be used.
+
+        Records stay where they are, and keys may go to other partitions from then on. Returns the
+        error of each topic, or None: `TopicNotFoundError`, `BrokerError` (INVALID_PARTITIONS for a
+        number that is no growth, ...), or `KafkaTimeoutError`, as `create_topics` does. With
+        `validate_only` nothing changes. The user needs ALTER on the topics.
+        """
+        return create_partitions(self._client, totals, validate_only=validate_only)
+
+    # -- configurations ----------------------------------------------------------------------------
+
+    @_spelt_as_given
+    def describe_configs(
+        self,
+        resources: Iterable[str | ConfigResource],
+        names: Collection[str] | None = None,
+        *,
+        documentation: bool = False,
+    ) -> dict[str | ConfigResource, dict[str, ConfigEntry]]:
+        """Return the configurations of topics and brokers, by resource and by name.
+
+            admin.describe_configs(["events"])["events"]["retention.ms"].value
+            admin.describe_configs([ConfigResource.broker(1)], ["log.retention.ms"])
+
+        A text names a topic. `names` limits the result (default: all). With `documentation` each
+        has Kafka's text about it. The values of secrets are never shown.
+
+        Raises `TopicNotFoundError`, `BrokerError`, and `ConfigurationError` for a broker that is
+        not up. The user needs DESCRIBE_CONFIGS on the topics, or on the cluster for brokers.
+        """
+        return describe_configs(self._client, resources, names, documentation=documentation)
+
+    @_spelt_as_given
+    def alter_configs(
+        self,
+        changes: Mapping[str | ConfigResource, Mapping[str, Change]],
+        *,
+        validate_only: bool = False,
+    ) -> dict[str | ConfigResource, KafkaError | None]:
+        """Change some configurations of topics and brokers. Others stay as they are.
+
+            admin.alter_configs({"events": {"retention.ms": 86_400_000, "segment.ms": None}})
+
+        A text names a topic. None takes a value away, so that the default counts again.
+        `AlterConfigOp` adds to a list, or takes out of it. The value may be a `Secret`: no error
+        shows it. Brokers act on a change a moment after it is written down. With `validate_only`
+        nothing changes.
+
+        Returns the error of each resource, or None: `TopicNotFoundError`, `BrokerError`
+        (INVALID_CONFIG, ...). Raises `ConfigurationError` for a broker that is not up, and
+        `UnsupportedVersionError` before Kafka 2.3. The user needs ALTER_CONFIGS on the topics, or
+        on the cluster for brokers.
+        """
+        return alter_configs(self._client, changes, validate_only=validate_only)
 
     # -- transactions ------------------------------------------------------------------------------
 
@@ -265,3 +380,9 @@ class KafkaAdmin:
         Raises `BrokerError` for unknown topics, and for denials: the user needs READ on the topics.
         """
         return held_up(self._client, partitions_named(self._client, topics))
+
+
+def _raise_if_any(errors: Mapping[str, KafkaError | None]) -> None:
+    for error in errors.values():
+        if error is not None:
+            raise error

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from spark_kafka_source.admin.refusals import similar_topic
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import BrokerError, error_code, error_named
+from spark_kafka_source.errors import BrokerError, TopicNotFoundError, error_code, error_named
 from spark_kafka_source.fetch import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
@@ -115,7 +116,7 @@ def describe_topics(
 
     answer = client.retrying("Metadata", attempt)
     if names is not None:
-        _check_known(answer.topics)
+        _check_known(client, answer.topics)
     ranges: Mapping[TopicPartition, LogRange] = {}
     if offsets:
         ranges = log_ranges(client, _partitions_of(answer.topics))
@@ -146,10 +147,13 @@ def partitions_named(
     return sorted(set(found))
 
 
-def _check_known(topics: Iterable[MetadataResponseTopic]) -> None:
+def _check_known(client: KafkaClient, topics: Iterable[MetadataResponseTopic]) -> None:
     for topic in topics:
-        if topic.error_code:
-            raise topic_failure(error_code(topic.error_code), topic.name or "")
+        name, error = topic.name or "", error_code(topic.error_code)
+        if error == _UNKNOWN:
+            raise TopicNotFoundError(name, similar_topic(client, name))
+        if error.code:
+            raise topic_failure(error, name)
 
 
 def _partitions_of(topics: Iterable[MetadataResponseTopic]) -> list[TopicPartition]:

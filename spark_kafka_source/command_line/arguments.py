@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +12,9 @@ PROGRAM = "spark-kafka-source"
 # A day.
 _MOST_SECONDS = 86_400
 
+_OF_TOPICS = ("create", "delete", "alter", "configs")
 _FORMATS = ("text", "json", "hex")
+_BROKERS_CHOOSE = "default: what the brokers have"
 _FROM = (
     "'earliest', 'latest', '-N' for the last N offsets of each partition, a time (ISO 8601, in UTC "
     "unless it has a zone, or ms since 1970), or a span before now ('PT1H')"
@@ -44,10 +47,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_schema(commands)
     _add_produce(commands)
     _add_doctor(commands)
-    parsed, unknown = parser.parse_known_args(arguments)
+    parsed, unknown = parser.parse_known_args(_with_action(arguments))
     if unknown:
         _refuse(parser, unknown)
     return parsed
+
+
+def _with_action(arguments: Sequence[str] | None) -> list[str]:
+    """Return the arguments with `topics create` as one command, beside `topics NAME`."""
+    found = list(sys.argv[1:] if arguments is None else arguments)
+    if found[:1] == ["topics"] and found[1:2] and found[1] in _OF_TOPICS:
+        found[:2] = [" ".join(found[:2])]
+    return found
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
@@ -97,6 +108,32 @@ def _add_topics(commands: Any) -> None:
     topics = _command(commands, "topics", "topics", "topics", "topics and their partitions")
     topics.add_argument("names", metavar="NAME", nargs="*", help="only these, each partition")
     topics.add_argument("--partitions", action="store_true", help="each partition of all topics")
+    topics.epilog = f"Also: {', '.join(f'topics {each}' for each in _OF_TOPICS)}."
+    about = "create topics, and wait until they can be used"
+    create = _topic_command(commands, "create", "create", about)
+    create.add_argument("--replication-factor", type=_positive, metavar="N", help=_BROKERS_CHOOSE)
+    create.add_argument("--if-not-exists", action="store_true", help="leave those that exist")
+    delete = _topic_command(commands, "delete", "delete", "delete topics with all their records")
+    delete.add_argument("--if-exists", action="store_true", help="pass over those that do not")
+    alter = _topic_command(commands, "alter", "alter", "add partitions, change configurations")
+    alter.add_argument(
+        "--unset", action="append", default=[], metavar="NAME", help="let the default count again"
+    )
+    for each in (create, alter):
+        help_ = _BROKERS_CHOOSE if each is create else "so many in all; they can only be added"
+        each.add_argument("--partitions", type=_positive, metavar="N", help=help_)
+        about = "a configuration of the topics, as retention.ms=86400000; may be repeated"
+        each.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=about)
+        each.add_argument("--dry-run", action="store_true", help="let the brokers check it only")
+    about = "the configurations of topics that are not Kafka's defaults"
+    configs = _topic_command(commands, "configs", "configs", about)
+    configs.add_argument("--all", action="store_true", help="the defaults, too")
+
+
+def _topic_command(commands: Any, action: str, function: str, about: str) -> Any:
+    parser = _command(commands, f"topics {action}", "topics", function, about)
+    parser.add_argument("names", metavar="NAME", nargs="+")
+    return parser
 
 
 def _add_transactions(parser: argparse.ArgumentParser) -> None:

@@ -1,13 +1,24 @@
-"""The command `topics`: all topics, or their partitions."""
+"""The commands `topics`, `topics create`, `delete`, `alter` and `configs`."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 
-from spark_kafka_source.admin import KafkaAdmin, PartitionDescription, TopicDescription
+from spark_kafka_source.admin import (
+    ConfigEntry,
+    KafkaAdmin,
+    NewTopic,
+    PartitionDescription,
+    TopicDescription,
+    TopicExistsError,
+)
+from spark_kafka_source.admin.refusals import TOPIC_CONFIGS
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
+from spark_kafka_source.errors import ConfigurationError, KafkaError, TopicNotFoundError
 
 _TOPICS = ("topic", "partitions", "replicas", "under_replicated", "leaderless", "internal", "error")
 _PARTITIONS = ("topic", "partition", "leader", "replicas", "isr", "earliest", "latest", "error")
+_CONFIGS = ("topic", "name", "value", "source")
 _NONE = "There are no topics"
 
 
@@ -49,3 +60,126 @@ def _partition(partition: PartitionDescription) -> dict[str, object]:
         "latest": partition.latest,
         "error": partition.error,
     }
+
+
+def create(arguments: argparse.Namespace, output: Output) -> int:
+    """Create topics, and wait until their leaders serve them."""
+    configs = _configs(arguments)
+    topics = [
+        NewTopic(name, arguments.partitions, arguments.replication_factor, configs)
+        for name in dict.fromkeys(arguments.names)
+    ]
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.create_topics(topics, validate_only=arguments.dry_run)
+    note = "exists already" if arguments.if_not_exists else None
+    return _show(output, "created", found, TopicExistsError, note, is_dry=arguments.dry_run)
+
+
+def delete(arguments: argparse.Namespace, output: Output) -> int:
+    """Delete topics with all their records, and wait until they are gone."""
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.delete_topics(arguments.names)
+    note = "does not exist" if arguments.if_exists else None
+    return _show(output, "deleted", found, TopicNotFoundError, note)
+
+
+def alter(arguments: argparse.Namespace, output: Output) -> int:
+    """Change topics. A topic of which the brokers refuse a part is not changed at all."""
+    changes = {**_configs(arguments), **dict.fromkeys(arguments.unset)}
+    if not changes and arguments.partitions is None:
+        expected = "Give --partitions, --set or --unset"
+        raise ConfigurationError("topics alter", "there is nothing to change", expected)
+    names = list(dict.fromkeys(arguments.names))
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = _alter(admin, names, arguments.partitions, changes, validate_only=True)
+        if not arguments.dry_run:
+            allowed = [name for name in names if found[name] is None]
+            found |= _alter(admin, allowed, arguments.partitions, changes, validate_only=False)
+    return _show(output, "altered", found, is_dry=arguments.dry_run)
+
+
+def _alter(
+    admin: KafkaAdmin,
+    names: Sequence[str],
+    partitions: int | None,
+    changes: Mapping[str, str | None],
+    *,
+    validate_only: bool,
+) -> dict[str, KafkaError | None]:
+    found: dict[str, KafkaError | None] = dict.fromkeys(names)
+    if changes:
+        altered = admin.alter_configs(dict.fromkeys(names, changes), validate_only=validate_only)
+        found |= {str(name): error for name, error in altered.items()}
+    if partitions is not None:
+        totals = {name: partitions for name in names if found[name] is None}
+        found |= admin.create_partitions(totals, validate_only=validate_only)
+    return found
+
+
+def configs(arguments: argparse.Namespace, output: Output) -> int:
+    """Show a row for each configuration of these topics."""
+    with KafkaAdmin(**configuration(arguments)) as admin:
+        found = admin.describe_configs(arguments.names)
+    rows = [
+        _config(str(topic), each)
+        for topic, entries in found.items()
+        for each in sorted(entries.values(), key=lambda entry: entry.name)
+        if arguments.all or not each.is_default
+    ]
+    output.rows(rows, _CONFIGS, "All have Kafka's defaults; show them by --all")
+    return 0
+
+
+def _config(topic: str, entry: ConfigEntry) -> dict[str, object]:
+    return {
+        "topic": topic,
+        "name": entry.name,
+        "value": entry.value,
+        "source": entry.source,
+        "default": entry.is_default,
+        "read_only": entry.is_read_only,
+        "sensitive": entry.is_sensitive,
+    }
+
+
+def _configs(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the configurations in `--set`."""
+    for each in arguments.config:
+        name = each.partition("=")[0].strip()
+        if name in TOPIC_CONFIGS:
+            found = "{} is a configuration of topics, not of this client"
+            raise ConfigurationError("--config", found, "Give it by --set", name)
+    given: dict[str, str] = {}
+    for each in arguments.set:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise ConfigurationError("--set", "found {}", "Give 'name=value'", each)
+        given[name.strip()] = value
+    return given
+
+
+def _show(
+    output: Output,
+    done: str,
+    found: Mapping[str, KafkaError | None],
+    passed_over: type[KafkaError] = KafkaError,
+    note_of_those: str | None = None,
+    *,
+    is_dry: bool = False,
+) -> int:
+    """Show what is done. Return 1 if a topic has an error.
+
+    An error `passed_over` is none if there is a note for it.
+    """
+    failures = 0
+    rows: list[dict[str, object]] = []
+    for topic, error in found.items():
+        note = note_of_those if isinstance(error, passed_over) else None
+        failed = error is not None and note is None
+        failures += failed
+        row = {"topic": topic, done: error is None and not is_dry}
+        rows.append({**row, "note": note, "error": str(error) if failed else None})
+    output.rows(rows, ("topic", done, "note", "error"))
+    if is_dry:
+        output.note(f"Nothing was {done}: this was a dry run, and the brokers checked it")
+    return min(failures, 1)

@@ -37,7 +37,7 @@ from spark_kafka_source.consumer.subscription import Subscription, describe_topi
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import LocalError, ProtocolError
+from spark_kafka_source.errors import ConfigurationError, LocalError, ProtocolError
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
 from spark_kafka_source.fetch.offsets import (

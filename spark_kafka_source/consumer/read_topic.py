@@ -13,7 +13,7 @@ import pyarrow as pa
 # The first read of typed values imports what it needs.
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.client.broker_settings import log_append_topics
+from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.consumer.column_names import checked_columns
 from spark_kafka_source.consumer.partition_arguments import topic_partition
 from spark_kafka_source.consumer.topic_bounds import Bound, GivenBound

@@ -3,20 +3,19 @@
 from collections.abc import Mapping
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.topic_rights import (
+    NOT_TOLD,
+    AclOperation,
+    granted,
+    topic_with_rights,
+)
 from spark_kafka_source.doctor.finding import Finding, failed, ok, unknown, wrong
 from spark_kafka_source.errors import KafkaError, error_code
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.group_admin import DescribeGroupsRequest
-from spark_kafka_source.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponseTopic,
-)
+from spark_kafka_source.protocol.messages.metadata import MetadataResponseTopic
 
-# Bits of the authorized operations (KIP-430), by org.apache.kafka.common.acl.AclOperation.
-READ, WRITE, DESCRIBE = 3, 4, 8
-_NOT_TOLD = -0x80000000
 # From v6 on an unknown group is an error, without the rights.
 _GROUPS_WITH_RIGHTS = 5
 _GROUP, _TRANSACTIONAL_ID = "group", "transactional id"
@@ -32,21 +31,15 @@ _ELSEWHERE = {"NONE", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"} | {
 
 def check_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
     """Return the findings for a topic: leaders, replicas in sync, rights."""
-    request = MetadataRequest(
-        topics=[MetadataRequestTopic(name=topic)],
-        allow_auto_topic_creation=False,
-        include_topic_authorized_operations=True,
-    )
     try:
-        answer = client.send_to_any(request, deadline)
+        found = topic_with_rights(client, topic, deadline)
     except KafkaError as error:
         return [failed("topic", topic, error, "--topic", "See the findings for the brokers")]
-    found = next((each for each in answer.topics if each.name == topic), None)
     if found is None:
         return [unknown("topic", topic, "the broker's answer leaves it out")]
     if found.error_code:
         return [_no_topic(topic, error_code(found.error_code).name)]
-    rights = [_topic_right(found, *each) for each in (("READ", READ), ("WRITE", WRITE))]
+    rights = [_topic_right(found, each) for each in (AclOperation.READ, AclOperation.WRITE)]
     return [_leaders(found), _in_sync(found), *rights, _describes(topic)]
 
 
@@ -61,8 +54,9 @@ def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Fin
             if each.group_id != group:
                 continue
             operations = each.authorized_operations
-            if not each.error_code and operations != _NOT_TOLD:
-                return [_right(_GROUP, group, "READ", bool(operations >> READ & 1), "--group")]
+            if not each.error_code and operations != NOT_TOLD:
+                may_read = AclOperation.READ.is_in(operations)
+                return [_right(_GROUP, group, "READ", may_read, "--group")]
             codes.append(error_code(each.error_code).name)
     return [_by_codes(_GROUP, group, codes)]
 
@@ -128,11 +122,12 @@ def _some(partitions: list[int]) -> str:
     return f"{len(partitions)} ({shown}{', ...' if len(partitions) > 5 else ''})"
 
 
-def _topic_right(topic: MetadataResponseTopic, name: str, bit: int) -> Finding:
-    operations = topic.topic_authorized_operations
-    if operations == _NOT_TOLD:
-        return unknown("topic right", topic.name or "", f"{name}: the broker does not tell rights")
-    return _right("topic", topic.name or "", name, bool(operations >> bit & 1), "--topic")
+def _topic_right(topic: MetadataResponseTopic, right: AclOperation) -> Finding:
+    name = topic.name or ""
+    is_granted = granted(topic, right)
+    if is_granted is None:
+        return unknown("topic right", name, f"{right.name}: the broker does not tell rights")
+    return _right("topic", name, right.name, is_granted, "--topic")
 
 
 def _describes(topic: str) -> Finding:

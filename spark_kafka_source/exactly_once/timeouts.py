@@ -1,7 +1,7 @@
 """The timeout of transactions: the user's, or else the longest that the brokers allow."""
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.client.broker_settings import number_set_at
+from spark_kafka_source.client.configs import number_set_at
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
 

@@ -297,7 +297,7 @@ def committed(
 def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
     """Return the coordinator's `offset.metadata.max.bytes`, or None if it does not tell."""
     # Only this error needs them.
-    from spark_kafka_source.client.broker_settings import number_set_at  # noqa: PLC0415
+    from spark_kafka_source.client.configs import number_set_at  # noqa: PLC0415
 
     def attempt(deadline: Deadline) -> int | None:
         coordinator = client.coordinator(key, deadline)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
-from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.denials import CREATE_IT, Access, lacking
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
@@ -181,9 +181,8 @@ def how_to_create(topic: str) -> str:
     """Return the text for a topic that does not exist."""
     return (
         f"topic {topic!r} does not exist (UNKNOWN_TOPIC_OR_PARTITION), and no broker creates it. "
-        f"Create it, as with `kafka-topics.sh --create --topic {topic}`. Or have the brokers "
-        "create it: they do for a user with the right CREATE, if their "
-        "'auto.create.topics.enable' is true"
+        f"{CREATE_IT}. Or have the brokers create it: they do for a user with the right CREATE, "
+        "if their 'auto.create.topics.enable' is true"
     )
 
 

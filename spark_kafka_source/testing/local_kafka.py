@@ -10,13 +10,14 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Self
 
+from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.errors import ClosedError, ConfigurationError
 from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.testing import access
-from spark_kafka_source.testing.admin import Admin
 from spark_kafka_source.testing.broker import Broker, start_together, stop_together
 from spark_kafka_source.testing.child import RemovedDirectory
+from spark_kafka_source.testing.deletion import delete_records
 from spark_kafka_source.testing.jars import KAFKA_VERSION, kafka_jars
 from spark_kafka_source.testing.java import QUICK_START, Runtime, find_java
 from spark_kafka_source.testing.ports import free_ports
@@ -64,10 +65,12 @@ class LocalKafka:
     `racks` are the racks of the brokers, in order. A consumer that names its rack then reads from
     the replica there (KIP-392). `advertised_ports` are the ports that clients connect to, for a
     proxy before each broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central.
-    `properties` are for the brokers; they override those of this package's `broker.properties`.
-    `java_options` are for their JVMs. `security` adds listeners with TLS and SASL, and ACLs: see
-    `Security`. `directory` keeps logs and data after the end. It must be empty, or come from an
-    earlier LocalKafka with the same number of brokers. By default logs and data are removed.
+    With `auto_create_topics` the brokers create a topic that a client asks for, with one partition.
+    By default a mistyped name fails. `properties` are for the brokers; they override those of this
+    package's `broker.properties`. `java_options` are for their JVMs. `security` adds listeners with
+    TLS and SASL, and ACLs: see `Security`. `directory` keeps logs and data after the end. It must
+    be empty, or come from an earlier LocalKafka with the same number of brokers. By default logs
+    and data are removed.
 
     Entering raises `JavaError`, `JarsError` or `BrokerFailedError`.
     """
@@ -79,6 +82,7 @@ class LocalKafka:
         racks: Sequence[str] = (),
         advertised_ports: Sequence[int] = (),
         version: str = KAFKA_VERSION,
+        auto_create_topics: bool = False,
         properties: Mapping[str, str] = _NOTHING,
         java_options: Sequence[str] = BROKER_JAVA_OPTIONS,
         security: Security | None = None,
@@ -92,7 +96,8 @@ class LocalKafka:
         self._racks = tuple(racks)
         self._advertised_ports = tuple(advertised_ports)
         self._version = version
-        self._properties = dict(properties)
+        of_creation = {"auto.create.topics.enable": "true"} if auto_create_topics else {}
+        self._properties = {**of_creation, **properties}
         self._java_options = tuple(java_options)
         self._security = security
         self._directory = directory
@@ -223,9 +228,7 @@ class LocalKafka:
         """
         replicas = replication_factor or default_replication_factor(self._count)
         with self._admin() as admin:
-            admin.create_topic(
-                name, partitions=partitions, replication_factor=replicas, configs=configs
-            )
+            admin.create_topic(name, partitions, replicas, configs)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until it is gone."""
@@ -235,12 +238,14 @@ class LocalKafka:
     def create_partitions(self, name: str, total: int) -> None:
         """Grow a topic to `total` partitions, and wait for their leaders."""
         with self._admin() as admin:
-            admin.create_partitions(name, total)
+            (error,) = admin.create_partitions({name: total}).values()
+        if error is not None:
+            raise error
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
         """Delete each partition's records before an offset. -1 means all records."""
         with self._admin() as admin:
-            admin.delete_records(before)
+            delete_records(admin.client, before)
 
     def allow(self, user: str, *operations: str, **resource: str) -> None:
         """Grant a user operations on a named resource: `topic`, `group` or `transactional_id`.
@@ -278,8 +283,8 @@ class LocalKafka:
             raise ConfigurationError("security", "there is none", expected)
         return self._secured
 
-    def _admin(self) -> Admin:
-        return Admin(self.bootstrap_servers_of("INTERNAL"))
+    def _admin(self) -> KafkaAdmin:
+        return KafkaAdmin(bootstrap_servers=self.bootstrap_servers_of("INTERNAL"))
 
     def _open_directory(self, undo: ExitStack) -> Path:
         if self._directory:

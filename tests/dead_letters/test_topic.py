@@ -38,8 +38,8 @@ def test_a_topic_that_exists_is_fine_and_none_is_created(
     with pytest.raises(ConfigurationError) as refused:
         check_topic(client, "missing")
     assert str(refused.value) == (
-        "Option 'badRecords.topic': topic 'missing' does not exist. Create it, or name one that "
-        "exists"
+        "Option 'badRecords.topic': topic 'missing' does not exist. Create it, as with "
+        "`spark-kafka-source topics create` or `KafkaAdmin.create_topic`. Or name one that exists"
     )
     assert not any(each.allow_auto_topic_creation for each in broker.requests(MetadataRequest))
     assert "missing" not in broker.cluster.topics

@@ -8,6 +8,12 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from spark_kafka_source.protocol import Request, Versions, versions
+from spark_kafka_source.protocol.messages.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+from spark_kafka_source.protocol.messages.alter_configs import IncrementalAlterConfigsRequest
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -81,6 +87,10 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     OffsetDeleteRequest: _NONE,
     ConsumerGroupDescribeRequest: _NONE,
     DescribeConfigsRequest: Versions(0, 2),
+    IncrementalAlterConfigsRequest: _NONE,
+    CreateTopicsRequest: Versions(0, 3),
+    CreatePartitionsRequest: Versions(0, 1),
+    DeleteTopicsRequest: Versions(0, 3),
     ApiVersionsRequest: Versions(0, 2),
     SaslHandshakeRequest: Versions(0, 1),
     SaslAuthenticateRequest: Versions(0, 0),
@@ -162,6 +172,8 @@ class MemoryCluster:
         default_factory=lambda: {"offset.metadata.max.bytes": "4096"}
     )
     """Settings of each node, for DescribeConfigs. A node tells others nothing."""
+    topic_settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The settings that topics have of their own, by topic."""
     creates_topics: bool = False
     """Whether a request for metadata may create a topic (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))

@@ -11,12 +11,6 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from spark_kafka_source.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
-)
 from spark_kafka_source.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -62,11 +56,9 @@ from tests.memory_broker.group_offsets import OFFSET_HANDLERS
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.produce import produce
 from tests.memory_broker.sessions import Context, FetchSessions, Place
+from tests.memory_broker.topic_admin import TOPIC_ADMIN_HANDLERS
 from tests.memory_broker.transaction_admin import TRANSACTION_ADMIN_HANDLERS
 from tests.memory_broker.transactions import TRANSACTION_HANDLERS
-
-# The kind of a resource in DescribeConfigs.
-_BROKER = 4
 
 
 def code(name: str) -> int:
@@ -101,6 +93,7 @@ def metadata(
             MetadataResponseBroker(node, HOST, port, cluster.racks.get(node))
             for node, port in cluster.ports.items()
         ],
+        controller_id=min(cluster.ports, default=-1),
         topics=[_describe_asked(cluster, each) for each in asked],
     )
     for each in asked if request.allow_auto_topic_creation and cluster.creates_topics else ():
@@ -346,40 +339,15 @@ def _coordinator(cluster: MemoryCluster, kind: CoordinatorKind, key: str) -> Coo
     return Coordinator(key, node_id, HOST, cluster.ports[node_id])
 
 
-def describe_configs(
-    cluster: MemoryCluster, node_id: int, request: DescribeConfigsRequest, version: int
-) -> DescribeConfigsResponse:
-    """v1-4, of this node only."""
-    results = []
-    for each in request.resources:
-        is_this = each.resource_type == _BROKER and each.resource_name == str(node_id)
-        error = cluster.refusal or (0 if is_this else code("INVALID_REQUEST"))
-        found = cluster.broker_settings.items() if not error else ()
-        wanted = each.configuration_keys
-        results.append(
-            DescribeConfigsResult(
-                error_code=error,
-                resource_type=each.resource_type,
-                resource_name=each.resource_name,
-                configs=[
-                    DescribeConfigsResourceResult(name, value)
-                    for name, value in found
-                    if wanted is None or name in wanted
-                ],
-            )
-        )
-    return DescribeConfigsResponse(results=results)
-
-
 HANDLERS: dict[type[Request[Any]], Handler] = {
     **GROUP_HANDLERS,
     **GROUP_ADMIN_HANDLERS,
     **OFFSET_HANDLERS,
+    **TOPIC_ADMIN_HANDLERS,
     **TRANSACTION_HANDLERS,
     **TRANSACTION_ADMIN_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
-    DescribeConfigsRequest: describe_configs,
     FetchRequest: fetch,
     FindCoordinatorRequest: find_coordinator,
     ListOffsetsRequest: list_offsets,

@@ -90,7 +90,7 @@ def test_a_topic_that_does_not_come_is_named_with_the_option(broker: MemoryBroke
     assert "the partitions of topic 'nope' are not known within 1234 ms" in text
     assert "'kafka.max.block.ms'" in text
     assert "topic 'nope' does not exist (UNKNOWN_TOPIC_OR_PARTITION)" in text
-    assert "`kafka-topics.sh --create --topic nope`" in text
+    assert "Create it, as with `spark-kafka-source topics create` or `KafkaAdmin" in text
     assert "'auto.create.topics.enable'" in text
     assert caught.value.retriable
 

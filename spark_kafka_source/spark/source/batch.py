@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from spark_kafka_source.client.broker_settings import log_append_topics
+from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.conditions import listed, partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding

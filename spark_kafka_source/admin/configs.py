@@ -1,0 +1,265 @@
+"""The configurations of topics and brokers: shown (KIP-133), and changed one by one (KIP-339)."""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spark_kafka_source.admin.new_topics import ConfigValue, config_text
+from spark_kafka_source.admin.refusals import (
+    TOPIC_CONFIGS,
+    misspelt,
+    needed_right,
+    refused,
+    similar_topic,
+)
+from spark_kafka_source.client import KafkaClient, configs
+from spark_kafka_source.client.configs import (
+    ConfigEntry,
+    ConfigResource,
+    ConfigResourceType,
+    Configs,
+    by_broker,
+)
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    TopicNotFoundError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+)
+from spark_kafka_source.secret import Secret
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["AlterConfigOp", "ConfigEntry", "ConfigResource"]
+
+_UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+# Names such as `listener.name.internal.ssl.keystore.location`, of which a broker tells those set.
+_OF_LISTENER = "listener.name."
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigOp:
+    """A change to a configuration that is a list: see `append` and `subtract`.
+
+    To set a value, give the value. To take it away, so that the default counts, give None.
+    """
+
+    operation: int
+    value: ConfigValue
+
+    @classmethod
+    def append(cls, value: ConfigValue) -> "AlterConfigOp":
+        """Add members, such as `compact`, to a list such as `cleanup.policy`."""
+        return cls(_APPEND, value)
+
+    @classmethod
+    def subtract(cls, value: ConfigValue) -> "AlterConfigOp":
+        """Take members out of a list."""
+        return cls(_SUBTRACT, value)
+
+
+Change = ConfigValue | AlterConfigOp | None
+Given = str | ConfigResource
+"""A resource as the user names it. A text is a topic."""
+
+
+def describe_configs(
+    client: KafkaClient,
+    resources: Iterable[Given],
+    names: Collection[str] | None,
+    *,
+    documentation: bool,
+) -> dict[Given, Configs]:
+    """Return configurations by resource. See `KafkaAdmin.describe_configs`."""
+    given = {each: _resource(each) for each in _listed(resources)}
+
+    def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
+        found = configs.describe_configs(
+            client, given.values(), deadline, names, documentation=documentation
+        )
+        for each in found.values():
+            if isinstance(each, BrokerError) and _may_heal(each.error):
+                raise each
+        return found
+
+    described = client.retrying("DescribeConfigs", attempt) if given else {}
+    return {each: _shown(client, resource, described[resource]) for each, resource in given.items()}
+
+
+def alter_configs(
+    client: KafkaClient,
+    changes: Mapping[Given, Mapping[str, Change]],
+    *,
+    validate_only: bool,
+) -> dict[Given, KafkaError | None]:
+    """Change configurations. See `KafkaAdmin.alter_configs`."""
+    given = {each: _resource(each) for each in changes}
+    wanted = {given[each]: _alterable(changes[each]) for each in changes}
+    found: dict[ConfigResource, AlterConfigsResourceResponse] = {}
+
+    def attempt(deadline: Deadline) -> None:
+        missing = [each for each in wanted if each not in found]
+        failures: list[KafkaError] = []
+        for broker, mine in by_broker(client, missing, deadline).items():
+            request = IncrementalAlterConfigsRequest(
+                [AlterConfigsResource(e.type.value, e.name, wanted[e]) for e in mine], validate_only
+            )
+            answer = (
+                client.send_to_one(request, deadline)
+                if broker is None
+                else client.send(request, broker, deadline)
+            )
+            failures += _take(answer.responses, mine, found)
+        if failures:
+            raise failures[0]
+
+    _warn_of_misspelt(client, wanted)
+    late: KafkaError | None = None
+    try:
+        if wanted:
+            client.retrying("IncrementalAlterConfigs", attempt)
+    except KafkaTimeoutError as error:
+        if not found:
+            raise
+        late = error
+    return {
+        each: _not_altered(client, resource, changes[each], found[resource])
+        if resource in found
+        else late
+        for each, resource in given.items()
+    }
+
+
+def _listed(resources: Iterable[Given]) -> list[Given]:
+    return [resources] if isinstance(resources, str | ConfigResource) else list(resources)
+
+
+def _resource(given: Given) -> ConfigResource:
+    return ConfigResource.topic(given) if isinstance(given, str) else given
+
+
+def _alterable(changes: Mapping[str, Change]) -> list[AlterableConfig]:
+    return [_change(name, change) for name, change in changes.items()]
+
+
+def _change(name: str, change: Change) -> AlterableConfig:
+    if change is None:
+        return AlterableConfig(name, _DELETE, None)
+    if isinstance(change, AlterConfigOp):
+        return AlterableConfig(name, change.operation, config_text(name, change.value))
+    return AlterableConfig(name, _SET, config_text(name, change))
+
+
+def _take(
+    results: Iterable[AlterConfigsResourceResponse],
+    asked: Iterable[ConfigResource],
+    found: dict[ConfigResource, AlterConfigsResourceResponse],
+) -> list[KafkaError]:
+    """Take the final answers. Return the errors of those that may come true later."""
+    failures: list[KafkaError] = []
+    by_resource = {(each.resource_type, each.resource_name): each for each in results}
+    for resource in asked:
+        what = f"IncrementalAlterConfigs of {resource}"
+        result = by_resource.get((resource.type.value, resource.name))
+        if result is None:
+            raise ProtocolError(f"{what}: the answer leaves it out")
+        error = error_code(result.error_code)
+        if _may_heal(error):
+            failures.append(BrokerError(error, what, result.error_message))
+        else:
+            found[resource] = result
+    return failures
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def _may_heal(error: ErrorCode) -> bool:
+    # A topic that there is not would be asked for until the timeout.
+    return error.retriable and error != _UNKNOWN
+
+
+def _shown(client: KafkaClient, resource: ConfigResource, found: Configs | BrokerError) -> Configs:
+    if isinstance(found, BrokerError):
+        raise _failure(client, resource, "DescribeConfigs", found.error, found.detail)
+    return found
+
+
+def _not_altered(
+    client: KafkaClient,
+    resource: ConfigResource,
+    changes: Mapping[str, Change],
+    found: AlterConfigsResourceResponse,
+) -> KafkaError | None:
+    if not found.error_code:
+        return None
+    values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
+    return _failure(
+        client,
+        resource,
+        "IncrementalAlterConfigs",
+        error_code(found.error_code),
+        found.error_message,
+        changed=changes,
+        secrets=[each for each in values if isinstance(each, Secret)],
+    )
+
+
+def _failure(
+    client: KafkaClient,
+    resource: ConfigResource,
+    request: str,
+    error: ErrorCode,
+    said: str | None,
+    *,
+    changed: Iterable[str] = (),
+    secrets: Iterable[Secret] = (),
+) -> KafkaError:
+    is_topic = resource.type is ConfigResourceType.TOPIC
+    if error == _UNKNOWN and is_topic:
+        return TopicNotFoundError(resource.name, similar_topic(client, resource.name))
+    right = "DESCRIBE_CONFIGS" if request == "DescribeConfigs" else "ALTER_CONFIGS"
+    advice = needed_right(error, right, str(resource) if is_topic else "the cluster")
+    if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
+        advice = misspelt(changed, TOPIC_CONFIGS if is_topic else _broker_configs(client))
+    return refused(f"{request} of {resource}", error, said, advice, secrets)
+
+
+def _warn_of_misspelt(
+    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
+) -> None:
+    """Warn of names like a broker's own. Brokers take all names: their plugins may have some."""
+    names = {
+        change.name
+        for resource, changes in wanted.items()
+        if resource.type is ConfigResourceType.BROKER
+        for change in changes
+        if not change.name.startswith(_OF_LISTENER)
+    }
+    advice = misspelt(names, _broker_configs(client)) if names else None
+    if advice:
+        logger.warning("Brokers have no such configuration, and keep it without effect. %s", advice)
+
+
+def _broker_configs(client: KafkaClient) -> Collection[str]:
+    """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
+    try:
+        client.retrying("Metadata", lambda deadline: client.topics([], deadline))
+        brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
+        found = describe_configs(client, brokers, None, documentation=False)
+    except KafkaError:
+        return ()
+    # A name of a user's own has no type: it may be the misspelt one of an earlier call.
+    return [each for of in found.values() for each, entry in of.items() if entry.type != "UNKNOWN"]

@@ -1,0 +1,167 @@
+"""The wait after a change of topics, until all brokers act on it.
+
+The controller answers once it has written a change down. The brokers hear of it later, each at its
+own time. Until then a leader refuses records: NOT_LEADER_OR_FOLLOWER.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from uuid import UUID
+
+from spark_kafka_source.client import LONGEST_SILENCE_MS, KafkaClient, Topic
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    KafkaTimeoutError,
+    RemoteError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.fetch import LATEST_TIMESTAMP
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp, offsets_for_times
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
+_NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
+_NOT_YET = error_named("REQUEST_TIMED_OUT")
+
+
+def why_not_served(
+    client: KafkaClient, partitions: Mapping[str, range], change: str, deadline: Deadline
+) -> dict[str, KafkaError]:
+    """Wait until all brokers know these partitions, and their leaders serve them.
+
+    The empty range from 0 on stands for all that a broker names. Returns the reason for each topic
+    that is not served by the deadline. A topic that this user may not see is not waited for.
+    """
+    left = dict(partitions)
+    serving: dict[TopicPartition, OffsetAndTimestamp] = {}
+
+    def attempt(within: Deadline) -> None:
+        for topic in client.topics(list(left), within):
+            if topic.error == _DENIED:
+                logger.debug("%r may not be seen by its creator: it is not waited for", topic.name)
+                del left[topic.name]
+            else:
+                left[topic.name] = _whole(topic, left[topic.name])
+        for answer in _of_each_broker(client, left, within):
+            _check_knows(answer, left)
+        # A broker names itself the leader before it serves a partition. A producer that writes in
+        # between may have its second batch stored and its first refused: Kafka's own sends the
+        # first again until delivery.timeout.ms (KAFKA-14359).
+        wanted = (TopicPartition(name, each) for name in left for each in left[name])
+        asked = {each: LATEST_TIMESTAMP for each in wanted if each not in serving}
+        offsets_for_times(client, asked, timeout_ms=within.remaining_ms(), found=serving)
+        left.clear()
+
+    def is_served(name: str) -> bool:
+        found = {each.partition for each in serving if each.topic == name}
+        return bool(left[name]) and found.issuperset(left[name])
+
+    why = f"but brokers do not serve it within {deadline.timeout_ms} ms"
+    return {
+        name: KafkaTimeoutError(f"Topic {name!r} is {change}, {why}: {error}")
+        for name, error in _why_not(client, "leaders of topics", attempt, left, deadline)
+        if not is_served(name)
+    }
+
+
+def present(client: KafkaClient, names: Iterable[str], deadline: Deadline) -> dict[str, Topic]:
+    """Return those topics that exist, and that this user may see."""
+    wanted = list(names)
+    if not wanted:
+        return {}
+    found = client.retrying(
+        "Metadata", lambda within: client.topics(wanted, within), timeout_ms=deadline.remaining_ms()
+    )
+    return {each.name: each for each in found if not each.error.code}
+
+
+def why_not_gone(
+    client: KafkaClient, ids: Mapping[str, UUID], deadline: Deadline
+) -> dict[str, KafkaError]:
+    """Wait until no broker knows these topics, by their ids.
+
+    Returns the reason for each topic that a broker still knows at the deadline.
+    """
+    left = dict(ids)
+
+    def attempt(within: Deadline) -> None:
+        client.topics(list(left), within)
+        known = {
+            topic.name
+            for answer in _of_each_broker(client, left, within)
+            for topic in answer.topics
+            if not topic.error_code and topic.name in left and topic.topic_id == ids[topic.name]
+        }
+        for name in left.keys() - known:
+            del left[name]
+        if left:
+            raise BrokerError(_NOT_YET, "Metadata", "a broker still knows it")
+
+    why = f"but not gone within {deadline.timeout_ms} ms"
+    return {
+        name: KafkaTimeoutError(f"Topic {name!r} is deleted, {why}: {error}")
+        for name, error in _why_not(client, "end of topics", attempt, left, deadline)
+    }
+
+
+def _why_not(
+    client: KafkaClient,
+    what: str,
+    attempt: Callable[[Deadline], None],
+    left: Collection[str],
+    deadline: Deadline,
+) -> Iterator[tuple[str, KafkaError]]:
+    """Try until nothing is left. Yield what is left at the deadline, with the reason."""
+    if not left:
+        return
+    try:
+        client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
+    except RemoteError as error:
+        for name in left:
+            yield name, error
+
+
+def _whole(topic: Topic, wanted: range) -> range:
+    """Return the partitions to wait for. Raises `BrokerError` unless all are here, with leaders."""
+    if topic.error.code:
+        raise BrokerError(topic.error, f"Metadata of {topic.name}")
+    wanted = wanted or range(max(len(topic.partitions), 1))
+    for each in wanted:
+        found = topic.partitions.get(each)
+        if found is None or found.leader_id < 0:
+            error = _UNKNOWN if found is None else _NO_LEADER
+            raise BrokerError(error, f"Metadata of {TopicPartition(topic.name, each)}")
+    return wanted
+
+
+def _of_each_broker(
+    client: KafkaClient, names: Iterable[str], deadline: Deadline
+) -> Iterator[MetadataResponse]:
+    """Ask all brokers for these topics. Yield the answers of those that answer soon."""
+    wanted = [MetadataRequestTopic(name=each) for each in names]
+    if not wanted:
+        return
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    requests = dict.fromkeys(client.cluster.brokers.values(), request)
+    for _, answer in client.answers(requests, deadline.within_ms(LONGEST_SILENCE_MS)):
+        if not isinstance(answer, KafkaError):
+            yield answer
+
+
+def _check_knows(answer: MetadataResponse, wanted: Mapping[str, range]) -> None:
+    for topic in answer.topics:
+        known = {each.partition_index for each in topic.partitions}
+        if topic.error_code or not known.issuperset(wanted.get(topic.name or "", ())):
+            error = error_code(topic.error_code) if topic.error_code else _UNKNOWN
+            raise BrokerError(error, f"Metadata of {topic.name}", "a broker does not know all yet")

@@ -1,0 +1,118 @@
+"""The errors of refused changes to topics and configurations, with advice."""
+
+import contextlib
+from collections.abc import Iterable
+
+from spark_kafka_source.admin.new_topics import NewTopic
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import BrokerError, ErrorCode, KafkaError
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.secret import REDACTED, Secret
+from spark_kafka_source.settings import nearest
+
+_DENIALS = {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
+# Advice is worth a look at the brokers, and no long wait.
+_LOOK_MS = 5_000
+
+TOPIC_CONFIGS = frozenset(
+    {
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "follower.replication.throttled.replicas",
+        "index.interval.bytes",
+        "leader.replication.throttled.replicas",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "preallocate",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)
+"""The configurations of topics, for advice: https://kafka.apache.org/documentation/#topicconfigs."""
+
+
+def refused(
+    what: str,
+    error: ErrorCode,
+    said: str | None,
+    advice: str | None = None,
+    secrets: Iterable[Secret] = (),
+) -> BrokerError:
+    """Return the error of a refusal: the broker's own text, without the secrets, and advice."""
+    text = (said or "").strip().rstrip(".")
+    for each in secrets:
+        if each:
+            text = text.replace(each.reveal(), REDACTED)
+    return BrokerError(error, what, ". ".join(filter(None, (text, advice))) or None)
+
+
+def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:
+    """Return the right that the user needs after a denial; None for another error."""
+    if error.name not in _DENIALS:
+        return None
+    return f"The user needs {right} on {resource}: have it granted"
+
+
+def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
+    """Return the advice after a refusal to create a topic."""
+    brokers = len(client.cluster.brokers)
+    if error.name == "INVALID_REPLICATION_FACTOR":
+        if (topic.replication_factor or 0) > brokers:
+            return f"Give at most the number of brokers, which is {brokers}"
+        return None if topic.replication_factor else _give("replication_factor")
+    if error.name == "INVALID_PARTITIONS" and topic.partitions is None:
+        return _give("partitions")
+    if error.name == "INVALID_CONFIG":
+        return misspelt(topic.configs, TOPIC_CONFIGS)
+    return needed_right(error, "CREATE", f"topic {topic.name!r}, or on the cluster")
+
+
+def _give(option: str) -> str:
+    return f"Give '{option}': only brokers from Kafka 2.4 on have a default, and theirs may not do"
+
+
+def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
+    """Return what misspelt names of configurations may mean; None if there are none."""
+    known = frozenset(known)
+    near = {each: nearest(each, known) for each in names if each not in known}
+    found = [f"{meant!r} in place of {each!r}" for each, meant in near.items() if meant]
+    return f"Did you mean {' and '.join(found)}?" if found else None
+
+
+def similar_topic(client: KafkaClient, name: str) -> str | None:
+    """Return the topic that a name may mean, of those that this user may see, or None."""
+    with contextlib.suppress(KafkaError):
+        found = client.topics(None, Deadline.after_ms(_LOOK_MS))
+        return nearest(name, {each.name for each in found} - {name})
+    return None
+
+
+def partition_count(client: KafkaClient, name: str) -> int | None:
+    """Return how many partitions a topic has, if a broker tells it now."""
+    with contextlib.suppress(KafkaError):
+        (found,) = client.topics([name], Deadline.after_ms(_LOOK_MS))
+        return len(found.partitions) or None
+    return None

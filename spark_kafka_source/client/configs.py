@@ -1,0 +1,233 @@
+"""The configurations of topics and brokers, as brokers tell them (DescribeConfigs, KIP-133)."""
+
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from spark_kafka_source.client.client import KafkaClient
+from spark_kafka_source.client.cluster import Broker
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaError,
+    ProtocolError,
+    error_code,
+)
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+)
+
+logger = logging.getLogger(__name__)
+
+_TIMESTAMP_TYPE, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
+
+
+class ConfigResourceType(Enum):
+    """The kinds of things that have configurations. The value is Kafka's number."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResource:
+    """A thing that has configurations, in the terms of Kafka's `ConfigResource`."""
+
+    type: ConfigResourceType
+    name: str
+
+    @classmethod
+    def topic(cls, name: str) -> "ConfigResource":
+        """Return the resource of a topic."""
+        return cls(ConfigResourceType.TOPIC, name)
+
+    @classmethod
+    def broker(cls, node_id: int) -> "ConfigResource":
+        """Return the resource of one broker, by its node id."""
+        return cls(ConfigResourceType.BROKER, str(node_id))
+
+    @classmethod
+    def all_brokers(cls) -> "ConfigResource":
+        """Return the resource of the values for all brokers that have none of their own."""
+        return cls(ConfigResourceType.BROKER, "")
+
+    @classmethod
+    def broker_loggers(cls, node_id: int) -> "ConfigResource":
+        """Return the resource of the levels of a broker's loggers (KIP-412)."""
+        return cls(ConfigResourceType.BROKER_LOGGER, str(node_id))
+
+    @property
+    def node_id(self) -> int | None:
+        """The broker that requests about it must go to; None for any broker."""
+        is_topic = self.type is ConfigResourceType.TOPIC
+        return None if is_topic or not self.name.isdecimal() else int(self.name)
+
+    def __str__(self) -> str:
+        if self.type is ConfigResourceType.TOPIC:
+            return f"topic {self.name!r}"
+        if not self.name:
+            return "all brokers"
+        return f"{self.type.name.lower().replace('_', ' ')} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One configuration of a topic or a broker.
+
+    `value` is the text that counts, and None if the broker hides it, as it does with those that are
+    `is_sensitive`. `source` and `type` are Kafka's names: where the value comes from
+    (`DYNAMIC_TOPIC_CONFIG`, `DYNAMIC_BROKER_CONFIG`, `DYNAMIC_DEFAULT_BROKER_CONFIG`,
+    `STATIC_BROKER_CONFIG`, `DEFAULT_CONFIG`, ...), and what it is (`LONG`, `LIST`, ...; `UNKNOWN`
+    from brokers before Kafka 2.6). `documentation` is None unless asked for.
+    """
+
+    name: str
+    value: str | None
+    source: str
+    is_read_only: bool
+    is_sensitive: bool
+    type: str
+    documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the value is Kafka's own: neither the resource nor a broker sets it."""
+        return self.source == "DEFAULT_CONFIG"
+
+
+Configs = dict[str, ConfigEntry]
+"""The configurations of one resource, by name."""
+
+_SOURCES = (
+    *("UNKNOWN", "DYNAMIC_TOPIC_CONFIG", "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    *("STATIC_BROKER_CONFIG", "DEFAULT_CONFIG", "DYNAMIC_BROKER_LOGGER_CONFIG"),
+    *("CLIENT_METRICS_CONFIG", "GROUP_CONFIG"),
+)
+_TYPES = (
+    *("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS"),
+    "PASSWORD",
+)
+
+
+def describe_configs(
+    client: KafkaClient,
+    resources: Iterable[ConfigResource],
+    deadline: Deadline,
+    names: Collection[str] | None = None,
+    *,
+    documentation: bool = False,
+) -> dict[ConfigResource, Configs | BrokerError]:
+    """Ask once for these configurations (None: all). Return those of each resource, or its error.
+
+    Raises `ConfigurationError` for a broker that is not up, and what a request raises.
+    """
+    wanted = None if names is None else list(names)
+    found: dict[ConfigResource, Configs | BrokerError] = {}
+    for broker, mine in by_broker(client, resources, deadline).items():
+        asked = [DescribeConfigsResource(each.type.value, each.name, wanted) for each in mine]
+        request = DescribeConfigsRequest(asked, False, documentation)
+        answer = (
+            client.send_to_any(request, deadline)
+            if broker is None
+            else client.send(request, broker, deadline)
+        )
+        results = {(each.resource_type, each.resource_name): each for each in answer.results}
+        for each in mine:
+            result = results.get((each.type.value, each.name))
+            if result is None:
+                raise ProtocolError(f"DescribeConfigs of {each}: the answer leaves it out")
+            found[each] = _configs(each, result)
+    return found
+
+
+def by_broker(
+    client: KafkaClient, resources: Iterable[ConfigResource], deadline: Deadline
+) -> dict[Broker | None, list[ConfigResource]]:
+    """Return the resources by the broker that requests about them must go to; None: any broker.
+
+    Raises `ConfigurationError` for a broker that is not up.
+    """
+    found: dict[Broker | None, list[ConfigResource]] = {}
+    for each in dict.fromkeys(resources):
+        broker = None if each.node_id is None else _broker(client, each.node_id, deadline)
+        found.setdefault(broker, []).append(each)
+    return found
+
+
+def number_set_at(client: KafkaClient, broker: Broker, name: str, deadline: Deadline) -> int | None:
+    """Return a broker's configuration that is a whole number, or None if it does not tell it.
+
+    That is so if the user lacks DESCRIBE_CONFIGS on the cluster. Raises what `KafkaClient.send`
+    raises.
+    """
+    resource = ConfigResource.broker(broker.node_id)
+    found = describe_configs(client, [resource], deadline, [name])[resource]
+    if isinstance(found, KafkaError) or name not in found:
+        return None
+    value = found[name].value
+    return int(value) if value and value.isdecimal() else None
+
+
+def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
+    """Return those of the topics whose brokers set the times of records (LogAppendTime).
+
+    A topic of which the user may not ask this is not among them: CreateTime is the default. It
+    needs DESCRIBE_CONFIGS on the topic.
+    """
+    topics = [ConfigResource.topic(name) for name in names]
+    try:
+        found = client.retrying(
+            "DescribeConfigs",
+            lambda deadline: describe_configs(client, topics, deadline, [_TIMESTAMP_TYPE]),
+        )
+    except KafkaError as error:
+        logger.debug("The topics' %s is not known: %s", _TIMESTAMP_TYPE, error)
+        return set()
+    return {
+        topic.name
+        for topic, configs in found.items()
+        if not isinstance(configs, KafkaError)
+        and _TIMESTAMP_TYPE in configs
+        and configs[_TIMESTAMP_TYPE].value == _BY_BROKER
+    }
+
+
+def _broker(client: KafkaClient, node_id: int, deadline: Deadline) -> Broker:
+    if node_id not in client.cluster.brokers:
+        client.topics([], deadline)
+    broker = client.cluster.brokers.get(node_id)
+    if broker is None:
+        known = ", ".join(map(str, sorted(client.cluster.brokers)))
+        raise ConfigurationError(
+            "resources", "no broker {} is up", f"There are these: {known}", node_id
+        )
+    return broker
+
+
+def _configs(resource: ConfigResource, result: DescribeConfigsResult) -> Configs | BrokerError:
+    if result.error_code:
+        what = f"DescribeConfigs of {resource}"
+        return BrokerError(error_code(result.error_code), what, result.error_message)
+    return {each.name: _entry(each) for each in result.configs}
+
+
+def _entry(found: DescribeConfigsResourceResult) -> ConfigEntry:
+    return ConfigEntry(
+        found.name,
+        None if found.is_sensitive else found.value,
+        _named(_SOURCES, found.config_source),
+        found.read_only,
+        found.is_sensitive,
+        _named(_TYPES, found.config_type),
+        found.documentation,
+    )
+
+
+def _named(names: tuple[str, ...], number: int) -> str:
+    return names[number] if 0 <= number < len(names) else names[0]

@@ -1,0 +1,40 @@
+"""Deletion of records from the beginning of a log (DeleteRecords, KIP-107)."""
+
+from collections.abc import Iterator, Mapping
+
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.protocol.messages.admin import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from spark_kafka_source.topic_partition import TopicPartition
+
+_BROKER_TIMEOUT_MS = 30_000
+
+
+def delete_records(client: KafkaClient, before: Mapping[TopicPartition, int]) -> None:
+    """Delete each partition's records before an offset. -1 means its high watermark.
+
+    Raises the errors of `ask_leaders`.
+    """
+    ask_leaders(client, "DeleteRecords", before, _request, _answers)
+
+
+def _request(before: ByTopic[int]) -> DeleteRecordsRequest:
+    topics = [
+        DeleteRecordsTopic(
+            name, [DeleteRecordsPartition(each, offset) for each, _, offset in asked]
+        )
+        for name, asked in before.items()
+    ]
+    return DeleteRecordsRequest(topics, _BROKER_TIMEOUT_MS)
+
+
+def _answers(answer: DeleteRecordsResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            where = TopicPartition(topic.name, each.partition_index)
+            yield where, each.error_code, each.low_watermark
