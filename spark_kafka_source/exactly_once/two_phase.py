@@ -14,6 +14,7 @@ from contextlib import suppress
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
@@ -40,7 +41,6 @@ logger = logging.getLogger(__name__)
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
-_MOST_FENCES = 5
 
 
 class Step(Enum):
@@ -144,13 +144,19 @@ class TwoPhaseCommit:
         """Return the last decision, for a driver that decides nothing more.
 
         Another driver may fence this one meanwhile. Then this one fences that one, which runs its
-        micro-batch again.
+        micro-batch again. Two that read at once would fence each other by turns, for as long as
+        their pauses are shorter than a read. So a pause is up to twice the time gone so far.
         """
-        for tries in range(1, _MOST_FENCES):
-            with suppress(OtherDriverError):
+        began_seconds = time.monotonic()
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        while True:
+            try:
                 return self._last(self._decisions.fence(), where)[1]
-            self._pause(self._client.pause_seconds(tries))
-        return self._last(self._decisions.fence(), where)[1]
+            except OtherDriverError:
+                if deadline.expired:
+                    raise
+            pause_seconds = CHANCE.uniform(0, 2 * (time.monotonic() - began_seconds))
+            self._pause(min(pause_seconds, deadline.remaining_seconds()))
 
     # -- without a decision ------------------------------------------------------------------------
 

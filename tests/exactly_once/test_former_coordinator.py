@@ -1,6 +1,7 @@
 """Old decisions that a former coordinator tells: no driver believes them."""
 
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -33,6 +34,7 @@ from tests.memory_broker import Action, MemoryBroker
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 DUELS = 5
+SLOW_SECONDS = 0.03
 
 
 @pytest.fixture
@@ -224,9 +226,15 @@ def test_a_late_copy_of_its_offset_replaces_no_decision(
     written.judge()
 
 
-def test_aborts_at_once_end_all(broker: MemoryBroker, written: Trial) -> None:
-    """Each of two drivers fences the other while it confirms."""
+@pytest.mark.parametrize("slow", [False, True], ids=["quick", "slow"])
+def test_aborts_at_once_end_all(slow: bool, broker: MemoryBroker, written: Trial) -> None:
+    """Each of two drivers fences the other while it confirms.
+
+    On a slow broker a look at the decision takes far longer than the drivers' backoff.
+    """
     query = written.query
+    if slow:
+        broker.control(TxnOffsetCommitRequest, take_time, times=None)
     for _ in range(DUELS):
         runs = [query.start(), query.start()]
         winners = [each.write(1) for each in runs]
@@ -234,6 +242,11 @@ def test_aborts_at_once_end_all(broker: MemoryBroker, written: Trial) -> None:
         assert errors == []
         states = {transaction_of(broker, each).state for own in winners for each in own}
         assert states == {"CompleteAbort"}
+
+
+def take_time(_: TxnOffsetCommitRequest) -> Action:
+    time.sleep(SLOW_SECONDS)  # The whole broker waits.
+    return Action.HANDLE
 
 
 def in_parallel(*aborts: tuple[Run, list[PreparedTransaction]]) -> list[KafkaError]:

@@ -1,0 +1,220 @@
+"""Sentences of `docs/exactly-once.md`, each held by a test of its danger.
+
+A danger is a row that is lost or doubled. Then an error or a warning must say so. Each test's
+docstring quotes its sentence.
+"""
+
+import logging
+from collections import Counter
+
+import pytest
+
+from spark_kafka_source.admin.deletion import delete_groups
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once import DecidedRowsLostError, begin_attempt
+from spark_kafka_source.exactly_once.two_phase import Step
+from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
+from tests.exactly_once.dying import CrashError, decided, dies_at
+from tests.exactly_once.judge import Verdict, found_in_memory, judge
+from tests.exactly_once.query import ROWS, Query, Run, client_of
+from tests.memory_broker import MemoryBroker
+
+
+def verdict(trial: Trial) -> Verdict:
+    query = trial.query
+    return judge(trial.find(query.servers, query.topic, query.partitions), query.written)
+
+
+def end(query: Query, one: PreparedTransaction, *, commit: bool) -> None:
+    """End a transaction, as another process or a timeout would."""
+    with client_of(query.servers) as client:
+        TransactionCoordinator(client, one.transactional_id).end(one.producer, commit=commit)
+
+
+def forget_decisions(query: Query) -> None:
+    """Delete the group of the decisions, as brokers do after 'offsets.retention.minutes'."""
+    with client_of(query.servers) as client:
+        assert delete_groups(client, [query.prefix]) == {query.prefix: None}
+
+
+# -- errors in foreachBatch ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 2])
+def test_an_error_that_is_swallowed(tasks: int, trial: Trial) -> None:
+    """Errors in `foreachBatch` must end the query. If code swallows one [...].
+
+    The time of the decided transactions is up before the next micro-batch, with rows or without.
+    """
+    run = trial.query.start()
+    winners = run.write(0)
+    with pytest.raises(CrashError):
+        run.commit(0, winners, dies_at(Step.DECIDED))
+    for each in winners:
+        end(trial.query, each, commit=False)
+    error: KafkaError | None = None
+    try:
+        run.commit(1, run.write(1, tasks))
+    except KafkaError as raised:
+        error = raised
+    assert error or not verdict(trial).lost, "rows are lost in silence"
+    assert isinstance(error, DecidedRowsLostError)
+    assert error.lost == tuple(each.transactional_id for each in winners)
+
+
+def test_an_error_that_is_swallowed_in_time(trial: Trial) -> None:
+    """Errors in `foreachBatch` must end the query. If code swallows one [...].
+
+    The next micro-batch has no rows. It ends what was decided all the same.
+    """
+    run = trial.query.start()
+    with pytest.raises(CrashError):
+        run.commit(0, run.write(0), dies_at(Step.DECIDED))
+    run.commit(1, [])
+    trial.judge()
+
+
+# -- two writes ------------------------------------------------------------------------------------
+
+
+def second_write(run: Run, count: int) -> list[PreparedTransaction]:
+    """Write other rows than the first write's, in the same micro-batch."""
+    query = run.query
+    with run.producer() as producer:
+        begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
+        for row in range(count):
+            value = f"{query.prefix}:second:{row}".encode()
+            producer.send(query.topic, value, partition=0)
+            query.written.add(value)
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    return [prepared]
+
+
+@pytest.mark.parametrize("count", [1, 2 * ROWS, 9 * ROWS], ids=["fewer", "as many", "more"])
+def test_a_second_write_after_the_replay_of_the_first(count: int, trial: Trial) -> None:
+    """Two writes in one `foreachBatch` need two prefixes.
+
+    The first run died between the writes. After the restart the first one is a replay.
+    """
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    run = query.start()
+    run.commit(0, run.write(0))
+    winners = second_write(run, count)
+    error: KafkaError | None = None
+    try:
+        run.commit(0, winners)
+    except KafkaError as raised:
+        error = raised
+        run.abort(0, winners)
+    assert error or not verdict(trial).lost, "rows are lost in silence"
+    assert "give each write of a foreachBatch a prefix of its own" in str(error)
+    assert verdict(trial) == Verdict(lost=count, doubled=0, held_up=0)
+
+
+# -- what brokers forget ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_id", [0, 1])
+def test_a_decision_that_brokers_forget(
+    batch_id: int, trial: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A query that was stopped during a micro-batch for longer than that writes the micro-batch
+    again; a warning says so.
+    """
+    query = trial.query
+    run = query.start()
+    for each in range(batch_id + 1):
+        run.commit(each, run.write(each))
+    forget_decisions(query)
+    run = query.start()
+    with caplog.at_level(logging.WARNING):
+        run.commit(batch_id, run.write(batch_id))
+    assert verdict(trial).doubled == 2 * ROWS
+    assert "offsets.retention.minutes" in caplog.text, "rows are doubled in silence"
+    assert "if it was written before, it is written twice" in caplog.text
+
+
+def test_a_topic_that_is_deleted(topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A deleted topic takes its decisions with it. [...] the query writes the micro-batch again to
+    its other topics.
+    """
+    with MemoryBroker(2) as broker:
+        query = in_memory_trial(broker, topic).query
+        broker.create_topic("0-first", 1)
+
+        def write(run: Run) -> list[PreparedTransaction]:
+            with run.producer() as producer:
+                begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
+                producer.send(topic, b"row", partition=0)
+                prepared = producer.prepare_transaction()
+            assert prepared is not None
+            return [prepared]
+
+        run = query.start()
+        run.commit(0, run.write(0))
+        with run.driver() as driver:
+            driver.commit(run.batch(1), write(run), TopicPartition("0-first", 0))
+        # Brokers delete the offsets of a deleted topic.
+        del broker.cluster.committed[query.prefix][TopicPartition("0-first", 0)]
+        del broker.cluster.committed[query.prefix][query.where]
+        run = query.start()
+        with caplog.at_level(logging.WARNING):
+            run.commit(1, write(run))
+        found = Counter(found_in_memory(broker, "", topic, PARTITIONS).values)
+    assert found[b"row"] == 2
+    assert "if it was written before, it is written twice" in caplog.text
+
+
+# -- rows that are lost ----------------------------------------------------------------------------
+
+
+def lose_the_second_task(query: Query) -> tuple[PreparedTransaction, PreparedTransaction]:
+    """Decide a micro-batch of two tasks. Commit one, and abort the other, as its timeout does."""
+    first, second = decided(query.start())
+    end(query, first, commit=True)
+    end(query, second, commit=False)
+    return first, second
+
+
+def test_after_a_loss_the_whole_micro_batch_can_be_written_again(trial: Trial) -> None:
+    """After `groups delete <prefix>` the next start writes the whole micro-batch again: the rows
+    that were not lost are then there twice.
+    """
+    query = trial.query
+    lose_the_second_task(query)
+    for _ in range(2):
+        run = query.start()
+        winners = run.write(0)
+        with pytest.raises(DecidedRowsLostError, match=f"groups delete {query.prefix}"):
+            run.commit(0, winners)
+        run.abort(0, winners)
+    assert verdict(trial) == Verdict(lost=ROWS, doubled=0, held_up=0)
+    forget_decisions(query)
+    run = query.start()
+    run.commit(0, run.write(0))
+    assert verdict(trial) == Verdict(lost=0, doubled=ROWS, held_up=0)
+
+
+# -- what readers see ------------------------------------------------------------------------------
+
+
+def test_readers_of_a_micro_batch_whose_driver_died_amid_its_ends(topic: str) -> None:
+    """If the driver dies in step 6, readers see a part of the micro-batch until the restart. They
+    never see a row twice.
+    """
+    with MemoryBroker(2) as broker:
+        trial = in_memory_trial(broker, topic)
+        query = trial.query
+        first, _ = decided(query.start())
+        end(query, first, commit=True)
+        seen = Counter(found_in_memory(broker, "", topic, PARTITIONS).values)
+        assert 0 < seen.total() < len(query.written)
+        assert set(seen.values()) == {1}
+        run = query.start()
+        run.commit(0, run.write(0))
+        trial.judge()

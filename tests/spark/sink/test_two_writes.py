@@ -1,0 +1,92 @@
+"""Two writes in one `foreachBatch`, of which the second fails once between them.
+
+The page `docs/exactly-once.md` says: "Two writes in one `foreachBatch` need two prefixes." So one
+prefix is an error at each start, and no row is lost without one.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import concat, lit
+
+from tests.spark.sink.written import texts, to, writer
+from tests.spark.traffic import TIMEOUT_SECONDS, Events, stream
+from tests.spark_session import Start
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+ROWS = 4
+FIRST = [f"first 0:{row}" for row in range(ROWS)]
+SECOND = [f"second 0:{row}" for row in range(ROWS)]
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def target(events: Events) -> Events:
+    """The topic of both writes."""
+    target = events.another("target")
+    target.create(2)
+    return target
+
+
+@pytest.fixture
+def run(spark: SparkSession, events: Events, target: Events, start: Start) -> Run:
+    """Function that runs a query on the test's checkpoint to its end, or to its error.
+
+    It writes each micro-batch twice, with the prefixes given. It returns the error's text, or none.
+    """
+    events.fill(ROWS)
+
+    def run(*prefixes: str, fails: bool = False) -> str:
+        def save(frame: DataFrame, _: int) -> None:
+            for name, prefix in zip(("first ", "second "), prefixes, strict=True):
+                rows = frame.select(concat(lit(name), "value").alias("value"))
+                options = to(
+                    target,
+                    deliveryGuarantee="exactly-once",
+                    transactionalIdPrefix=f"{events.name[-8:]}-{prefix}",
+                )
+                writer(rows, options).save()
+                if fails:
+                    raise RuntimeError("between the writes")
+
+        frame = stream(spark, events.options()).selectExpr("CAST(value AS STRING) AS value")
+        query = start(frame.writeStream.foreachBatch(save).trigger(availableNow=True))
+        try:
+            assert query.awaitTermination(TIMEOUT_SECONDS)
+        except StreamingQueryException as error:
+            return str(error)
+        return ""
+
+    return run
+
+
+def test_one_prefix_is_an_error_at_each_start(target: Events, run: Run) -> None:
+    """Otherwise the second write is taken for the first one's replay, and dropped."""
+    assert "between the writes" in run("a", "a", fails=True)
+    for _ in range(2):
+        error = run("a", "a")
+        assert error or texts(target) == FIRST + SECOND, "rows are lost in silence"
+        assert "PrefixInUseError" in error
+        assert "give each write of a foreachBatch a prefix of its own" in error
+        assert texts(target) == FIRST
+    assert run("a", "b") == ""  # As the error says.
+    assert texts(target) == FIRST + SECOND
+
+
+def test_one_prefix_is_an_error_after_the_error_of_the_first_run(target: Events, run: Run) -> None:
+    """The second write itself has failed, since it has no prefix of its own."""
+    for _ in range(3):
+        assert "give each write of a foreachBatch a prefix of its own" in run("a", "a")
+        assert texts(target) == FIRST
+
+
+def test_with_two_prefixes_each_row_is_there_once(target: Events, run: Run) -> None:
+    assert "between the writes" in run("a", "b", fails=True)
+    assert texts(target) == FIRST
+    for _ in range(2):
+        assert run("a", "b") == ""
+        assert texts(target) == FIRST + SECOND
