@@ -11,13 +11,20 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner, part_count
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Content,
+    Decision,
+    Winner,
+    part_count,
+)
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
@@ -29,6 +36,7 @@ from spark_kafka_source.exactly_once.errors import (
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
@@ -41,6 +49,7 @@ _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
 _MOST_FENCES = 5
+_USUAL = Caution()
 
 
 class Step(Enum):
@@ -65,10 +74,12 @@ class TwoPhaseCommit:
         names: Names,
         reached: Callable[[Step], object] = lambda _: None,
         pause: Callable[[float], object] = time.sleep,
+        caution: Caution = _USUAL,
     ) -> None:
         """`reached` is called after each step. `pause` is called with seconds."""
         self._client = client
         self._names = names
+        self._caution = caution
         self._reached = reached
         self._pause = pause
         self._decisions = Decisions(client, names)
@@ -84,15 +95,20 @@ class TwoPhaseCommit:
         self._client.close()
 
     def commit(
-        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition | None
+        self,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition | None,
+        content: Content | None = None,
     ) -> None:
         """Decide that these transactions are the micro-batch, and commit them.
 
         `where` is an existing partition, at whose offset the decision is kept. It is None if there
-        are no winners. Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`,
-        `TransactionTimedOutError` and `OtherDriverError`. After the decision, raises
-        `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the errors of brokers
-        that cannot be reached.
+        are no winners. `content` is the amount of the winners' rows; None if it is not known.
+        Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`, `ReplayDiffersError`,
+        `DoubtfulReplayError`, `TransactionTimedOutError` and `OtherDriverError`. After the
+        decision, raises `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the
+        errors of brokers that cannot be reached.
         """
         control = self._decisions.fence()
         self._reached(Step.FENCED)
@@ -104,6 +120,7 @@ class TwoPhaseCommit:
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
         if last is not None and is_replay and self._finish(last):
             self._reached(Step.ENDED)
+            self._caution.compare(self._names, last, batch, content)
             self._drop(control, winners)
         elif winners:
             if where is None:
@@ -111,7 +128,7 @@ class TwoPhaseCommit:
             if not is_replay:
                 self._end_left(last, winners)
             number = last.number + 1 if last is not None and is_replay else 0
-            self._decide(control, batch, winners, where, number)
+            self._decide(control, Decision(batch, (), number, content), winners, where)
         self._reached(Step.SWEPT)
 
     def abort(
@@ -296,11 +313,11 @@ class TwoPhaseCommit:
     def _decide(
         self,
         control: ProducerId,
-        batch: BatchId,
+        wanted: Decision,
         winners: Sequence[PreparedTransaction],
         where: TopicPartition,
-        number: int,
     ) -> None:
+        """Make a decision, which has no winners yet, and commit its winners."""
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
         abandoned = self._transactions.abandoned(winners)
@@ -316,7 +333,7 @@ class TwoPhaseCommit:
         # The other half of the time is for the ends.
         most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
         deadline = Deadline.after_ms(most_ms)
-        decision = Decision(batch, tuple(checked), number)
+        decision = replace(wanted, winners=tuple(checked))
         self._decisions.record(control, decision, where, deadline)
         self._reached(Step.RECORDED)
         self._decisions.decide(control, deadline)
