@@ -15,6 +15,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
@@ -48,7 +49,7 @@ logger = logging.getLogger(__name__)
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
-_MOST_FENCES = 5
+_MOST_FENCED_PAUSE_SECONDS = 0.3
 _USUAL = Caution()
 
 
@@ -114,14 +115,17 @@ class TwoPhaseCommit:
         self._reached(Step.FENCED)
         control, last = self._last(control, where)
         if last is not None and where is not None and last.batch == batch == self._ended:
-            self._settle(control, last, where)
+            # This write is refused. But its tasks have begun new transactions under the ids, so a
+            # later driver could not tell how the decided ones ended.
+            self._replace(control, last.without_winners(), where)
         self._check_owner(last, batch, has_rows=bool(winners))
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
         if last is not None and is_replay and self._finish(last):
             self._reached(Step.ENDED)
             self._caution.compare(self._names, last, batch, content)
-            self._drop(control, winners)
+            if winners and where is not None:
+                self._drop(control, last, batch, winners, where)
         elif winners:
             if where is None:
                 raise ValueError("a decision needs a partition whose offset keeps it")
@@ -163,11 +167,15 @@ class TwoPhaseCommit:
         Another driver may fence this one meanwhile. Then this one fences that one, which runs its
         micro-batch again.
         """
-        for tries in range(1, _MOST_FENCES):
-            with suppress(OtherDriverError):
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        while True:
+            try:
                 return self._last(self._decisions.fence(), where)[1]
-            self._pause(self._client.pause_seconds(tries))
-        return self._last(self._decisions.fence(), where)[1]
+            except OtherDriverError:
+                if deadline.expired:
+                    raise
+            # The pauses of two drivers must differ, or they fence each other again.
+            self._pause(CHANCE.uniform(0, _MOST_FENCED_PAUSE_SECONDS))
 
     # -- without a decision ------------------------------------------------------------------------
 
@@ -274,16 +282,13 @@ class TwoPhaseCommit:
         self._commit_all(decision, outcomes)
         return True
 
-    def _settle(self, control: ProducerId, last: Decision, where: TopicPartition) -> None:
-        """Replace a decision whose transactions are all committed by one that has none to end.
-
-        The same run writes the micro-batch again, which is refused. But its tasks have begun new
-        transactions under the ids, so a later driver could not tell how the decided ones ended.
-        """
+    def _replace(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
+        """Replace a decision whose transactions are all committed by one that has none to end."""
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         self._decisions.begin(control, 1)
-        self._decisions.record(control, last.without_winners(), where, deadline)
+        self._decisions.record(control, decision, where, deadline)
         self._decisions.decide(control, deadline)
+        self._own = control.bumped(), decision
 
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of a decided batch. Return the outcomes of all its transactions.
@@ -367,19 +372,23 @@ class TwoPhaseCommit:
         ]
         return checked, min(left_ms)
 
-    def _drop(self, control: ProducerId, winners: Sequence[PreparedTransaction]) -> None:
-        """Abort this run's transactions of a micro-batch that was already decided."""
+    def _drop(
+        self,
+        control: ProducerId,
+        last: Decision,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition,
+    ) -> None:
+        """Abort this run's transactions of a micro-batch that an earlier run has decided.
+
+        The decision becomes that of this run. So a second write of the micro-batch by this run is
+        refused, and not taken for another replay. What other runs have left open is aborted with
+        the next decision: here another driver may decide on it meanwhile.
+        """
+        self._replace(control, replace(last.without_winners(), batch=batch), where)
         self._transactions.abort(winners)
-        abandoned = self._transactions.abandoned(winners)
-        if not abandoned:
-            return
-        try:  # If there is no other driver, none can have decided on them.
-            self._decisions.begin(control, 1)
-            self._decisions.undo(control)
-        except OtherDriverError as error:
-            logger.info("Open transactions are left to another driver: %s", error)
-            return
-        self._transactions.abort(abandoned)
+        self._transactions.abort(self._transactions.abandoned(winners, batch.run_id))
 
     def _commit_all(
         self, decision: Decision, outcomes: dict[Winner, Outcome] | None = None

@@ -8,6 +8,7 @@ from spark_kafka_source.exactly_once import (
     Caution,
     Content,
     DoubtfulReplayError,
+    PrefixInUseError,
     ReplayCheck,
     ReplayDiffersError,
 )
@@ -138,4 +139,52 @@ def test_a_decision_of_version_0_2_0_does_not_say_its_rows(
     run.commit(0, run.write(0), content=Content(6, 60))
     assert "its decision does not say how many rows it had (version 0.2.0 made it)" in caplog.text
     run.commit(1, run.write(1), content=Content(6, 60))
+    trial.judge()
+
+
+# -- two writes of a micro-batch under one prefix --------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [Step.DECIDED, Step.ENDED])
+def test_a_second_write_is_refused_after_a_restart_between_the_two(
+    step: Step, trial: Trial
+) -> None:
+    """The replay of the first write is dropped. The second write is no replay of it."""
+    run = trial.query.start()
+    with pytest.raises(CrashError):
+        run.commit(0, run.write(0), dies_at(step))
+    for _ in range(2):
+        run = trial.query.start()
+        run.commit(0, run.write(0))
+        second = run.write(0)
+        with pytest.raises(PrefixInUseError, match="a prefix of its own"):
+            run.commit(0, second)
+        run.abort(0, second)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_replay_without_rows_leaves_the_write_to_the_one_that_has_them(trial: Trial) -> None:
+    """Of two writes under one prefix, one may be empty each time."""
+    run = trial.query.start()
+    for _ in range(2):
+        run.commit(0, [])
+        run.commit(0, run.write(0))
+        run = trial.query.start()
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_replay_leaves_alone_what_another_run_is_writing(trial: Trial) -> None:
+    """Two drivers replay the same micro-batch, and one of them has gone on."""
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    other = trial.query.start()
+    other.commit(0, other.write(0))
+    going_on = other.write(1)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    other.commit(1, going_on)
     trial.judge()

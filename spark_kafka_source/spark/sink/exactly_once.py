@@ -19,7 +19,6 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     ReplayCheck,
-    TaskId,
     TwoPhaseCommit,
     begin_attempt,
     chosen_timeout_ms,
@@ -209,15 +208,11 @@ class ExactlyOnce(Guarantee):
     def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
         """Return the open transactions of an attempt's run."""
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
-
-        def is_of_run(transactional_id: str) -> bool:
-            found = TaskId.parse(transactional_id)
-            return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
-
         try:
             with KafkaClient(self.config.client) as client:
                 listed, _ = list_transactions(client, [ONGOING])
-                ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
+                known = (each.transactional_id for each in listed)
+                ids = [each for each in known if names.is_of_run(each, run_id)]
                 found = describe_transactions(client, ids)
         except KafkaError as error:
             logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
