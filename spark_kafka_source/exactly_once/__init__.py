@@ -9,15 +9,19 @@ from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.attempts import begin_attempt
-    from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
+    from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
     from spark_kafka_source.exactly_once.decisions import Decisions
     from spark_kafka_source.exactly_once.errors import (
+        CHECK_OPTION,
+        DOUBT_OPTION,
         DecidedRowsLostError,
+        DoubtfulReplayError,
         NotYetCommittedError,
         OtherDriverError,
         PartlyCommittedError,
         PrefixInUseError,
         PrefixIsGroupError,
+        ReplayDiffersError,
         TransactionTimedOutError,
     )
     from spark_kafka_source.exactly_once.names import (
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
         checked_prefix,
         prefix_of_query,
     )
+    from spark_kafka_source.exactly_once.replays import Caution, ReplayCheck
     from spark_kafka_source.exactly_once.timeouts import (
         TIMEOUT_OPTION,
         chosen_timeout_ms,
@@ -35,18 +40,25 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
 
 __all__ = [
+    "CHECK_OPTION",
+    "DOUBT_OPTION",
     "PREFIX_OPTION",
     "TIMEOUT_OPTION",
     "BatchId",
+    "Caution",
+    "Content",
     "DecidedRowsLostError",
     "Decision",
     "Decisions",
+    "DoubtfulReplayError",
     "Names",
     "NotYetCommittedError",
     "OtherDriverError",
     "PartlyCommittedError",
     "PrefixInUseError",
     "PrefixIsGroupError",
+    "ReplayCheck",
+    "ReplayDiffersError",
     "Step",
     "TaskId",
     "TransactionTimedOutError",
@@ -64,9 +76,14 @@ if not TYPE_CHECKING:
         __name__,
         {
             "BatchId": "decision",
+            "CHECK_OPTION": "errors",
+            "Caution": "replays",
+            "Content": "decision",
+            "DOUBT_OPTION": "errors",
             "DecidedRowsLostError": "errors",
             "Decision": "decision",
             "Decisions": "decisions",
+            "DoubtfulReplayError": "errors",
             "Names": "names",
             "NotYetCommittedError": "errors",
             "OtherDriverError": "errors",
@@ -74,6 +91,8 @@ if not TYPE_CHECKING:
             "PartlyCommittedError": "errors",
             "PrefixInUseError": "errors",
             "PrefixIsGroupError": "errors",
+            "ReplayCheck": "replays",
+            "ReplayDiffersError": "errors",
             "Step": "two_phase",
             "TIMEOUT_OPTION": "timeouts",
             "TaskId": "names",

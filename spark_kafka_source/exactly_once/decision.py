@@ -22,7 +22,6 @@ _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
-_LATEST_MS = (1 << 48) - 1
 _TASK_SIZES = 4, 4, 8, 2, 6
 """The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
 
@@ -55,16 +54,32 @@ class Winner(NamedTuple):
         return PreparedTransaction(self.transactional_id, self.producer)
 
 
+class Content(NamedTuple):
+    """The amount of a micro-batch's rows. By it a replay is compared with what was decided."""
+
+    rows: int
+    size: int
+    """The bytes of all keys and values."""
+    fingerprint: int | None = None
+    """A checksum of all keys and values, whatever their order; None if it was not asked for."""
+
+    def __str__(self) -> str:
+        checksum = "" if self.fingerprint is None else f", fingerprint {self.fingerprint:x}"
+        return f"{self.rows} rows ({self.size} bytes of keys and values{checksum})"
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The transactions that make up a micro-batch. They are committed, and no others are.
 
-    `number` counts the decisions about the same micro-batch. The last decision is valid.
+    `number` counts the decisions about the same micro-batch. The last decision is valid. `content`
+    is None if it is not known, as in a decision of version 0.2.0.
     """
 
     batch: BatchId
     winners: tuple[Winner, ...]
     number: int = 0
+    content: Content | None = None
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -81,6 +96,7 @@ class Decision:
             "batch": self.batch.batch_id,
             "number": self.number,
             "parts": len(starts),
+            **_fields_of(self.content),
         }
         texts = [
             json.dumps(
@@ -123,6 +139,7 @@ class Part:
     count: int
     place: int
     tasks: str
+    content: Content | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Part":
@@ -143,10 +160,33 @@ class Part:
         tasks = found["tasks"]
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
-        return cls(batch, _number(found, "number", _INT63_MAX), count, place, tasks)
+        number = _number(found, "number", _INT63_MAX)
+        return cls(batch, number, count, place, tasks, _content(found))
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
+_ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
+
+
+def _fields_of(content: Content | None) -> dict[str, int]:
+    if content is None:
+        return {}
+    fields = {_ROWS: content.rows, _SIZE: content.size}
+    if content.fingerprint is not None:
+        fields[_FINGERPRINT] = content.fingerprint
+    return fields
+
+
+def _content(found: dict[str, object]) -> Content | None:
+    """Return the content; None for a decision of version 0.2.0, which has none."""
+    if not found.keys() & {_ROWS, _SIZE, _FINGERPRINT}:
+        return None
+    if not found.keys() >= {_ROWS, _SIZE}:
+        raise ValueError("it has only a part of its number of rows, bytes and fingerprint")
+    rows, size = _number(found, _ROWS, _INT63_MAX), _number(found, _SIZE, _INT63_MAX)
+    if _FINGERPRINT not in found:
+        return Content(rows, size)
+    return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
 
 
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
@@ -154,13 +194,13 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
     first = parts[0]
     for place, each in enumerate(parts):
         is_next = (each.place, each.count) == (place, len(parts))
-        if not is_next or (each.batch, each.number) != (first.batch, first.number):
+        if not is_next or replace(each, place=0, tasks="") != replace(first, tasks=""):
             raise ValueError("its parts do not fit together")
     tasks = base64.b64decode("".join(each.tasks for each in parts), validate=True)
     winners = tuple(_winners(names, first.batch, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number)
+    return Decision(first.batch, winners, first.number, first.content)
 
 
 def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:

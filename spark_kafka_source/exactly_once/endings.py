@@ -91,8 +91,10 @@ class Transactions:
         found = self.described({each.transactional_id: each.producer for each in winners})
         return {each: outcome(each, found[each.transactional_id]) for each in winners}
 
-    def abandoned(self, but: Iterable[PreparedTransaction]) -> list[PreparedTransaction]:
-        """Return the open transactions of attempts under this prefix, except `but`.
+    def abandoned(
+        self, but: Iterable[PreparedTransaction], run_id: str | None = None
+    ) -> list[PreparedTransaction]:
+        """Return the open transactions of attempts under this prefix, or of one run, except `but`.
 
         Waits at most 5 s for each of two requests. After that it returns none: their timeouts
         abort them.
@@ -103,8 +105,8 @@ class Transactions:
             ids = [
                 each.transactional_id
                 for each in listed
-                if self._names.is_task_id(each.transactional_id)
-                and each.transactional_id not in known
+                if each.transactional_id not in known
+                and self._is_wanted(each.transactional_id, run_id)
             ]
             found = describe_transactions(self._client, ids, timeout_ms=_SWEEP_MS)
         except KafkaError as error:
@@ -116,6 +118,24 @@ class Transactions:
             for each in found.values()
             if each is not None and each.state == ONGOING
         ]
+
+    def has_committed(self, *, but_run: str) -> bool:
+        """Whether another run than this one has committed a transaction, as far as brokers know."""
+        try:
+            listed, _ = list_transactions(self._client, COMMITTED, timeout_ms=_SWEEP_MS)
+        except KafkaError as error:
+            logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
+            return False
+        return any(
+            self._names.is_task_id(each.transactional_id)
+            and not self._names.is_of_run(each.transactional_id, but_run)
+            for each in listed
+        )
+
+    def _is_wanted(self, transactional_id: str, run_id: str | None) -> bool:
+        if run_id is None:
+            return self._names.is_task_id(transactional_id)
+        return self._names.is_of_run(transactional_id, run_id)
 
     def abort(self, transactions: Iterable[PreparedTransaction]) -> None:
         """Abort open transactions. One that cannot be aborted within 5 s ends by its timeout."""

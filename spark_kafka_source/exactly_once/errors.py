@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
-from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
 
@@ -18,6 +18,47 @@ class PrefixInUseError(LocalError):
         return (
             f"Option '{PREFIX_OPTION}': {self.wanted} cannot be written under {self.prefix!r}, "
             f"since the last batch decided there is {self.found}. {self.reason}"
+        )
+
+
+CHECK_OPTION = "replayCheck"
+DOUBT_OPTION = "doubtfulReplays"
+
+
+class ReplayDiffersError(LocalError):
+    """A micro-batch is decided and written, and its replay has more rows, or other rows.
+
+    None of the replay's rows is written.
+    """
+
+    def __init__(self, prefix: str, batch: BatchId, written: Content, found: Content) -> None:
+        super().__init__(prefix, batch, written, found)
+        self.prefix, self.batch, self.written, self.found = prefix, batch, written, found
+
+    def _text(self) -> str:
+        return (
+            f"{self.batch} is decided and written with {self.written}, and now it is to be written "
+            f"with {self.found}. These are other rows under the same number, and none of them is "
+            "written. A checkpoint that was restored from an older copy does this: put back the "
+            "checkpoint that was in use last. If that one is gone, either have the whole batch "
+            "written, the rows that are there already twice: "
+            f"'spark-kafka-source groups delete {self.prefix}'. Or go on without these rows: set "
+            f"'{CHECK_OPTION}' to 'none' for one start. Leave it at 'none' for a query that does "
+            "not compute the same rows again"
+        )
+
+
+class DoubtfulReplayError(LocalError):
+    """Rows may be missing or doubled, and nobody can tell; option 'doubtfulReplays' is 'fail'."""
+
+    def __init__(self, prefix: str, found: str) -> None:
+        super().__init__(prefix, found)
+        self.prefix, self.found = prefix, found
+
+    def _text(self) -> str:
+        return (
+            f"{self.found}. Look at the rows that are there. To go on, set '{DOUBT_OPTION}' to "
+            f"'warn' for one start (the decisions are in group {self.prefix!r})"
         )
 
 
@@ -78,18 +119,34 @@ class DecidedRowsLostError(RemoteError):
     """Rows of a decided micro-batch are lost: their transactions timed out before they ended.
 
     `lost` are the transactional ids of those tasks. `unknown` are those of tasks whose end the
-    brokers no longer know. The rows of all other tasks are written, once.
+    brokers no longer know. The rows of all other tasks are written, once. `runs_again` is false if
+    the query has gone on to a later micro-batch, since code swallowed the error of the commit.
     """
 
     def __init__(
-        self, batch: BatchId, lost: Sequence[str], total: int, unknown: Sequence[str] = ()
+        self,
+        batch: BatchId,
+        lost: Sequence[str],
+        total: int,
+        unknown: Sequence[str] = (),
+        *,
+        runs_again: bool = True,
     ) -> None:
         super().__init__(batch, tuple(lost), total, tuple(unknown))
         self.batch, self.lost, self.total = batch, tuple(lost), total
-        self.unknown = tuple(unknown)
+        self.unknown, self.runs_again = tuple(unknown), runs_again
 
     def _text(self) -> str:
         prefix = next(self._prefixes(), "")
+        if not self.runs_again:
+            return (
+                f"{self.batch} was decided, and an error of its commit was swallowed: the query "
+                f"has gone on. Of its {self.total} transactions {'; '.join(self._found())}. The "
+                "rows of the other tasks are written, once. The query does not write that batch "
+                "again: write the missing rows by other means. Then "
+                f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute', and "
+                "start the query again. Errors within foreachBatch must end the query"
+            )
         return (
             f"{self.batch} was decided. Of its {self.total} transactions "
             f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "

@@ -79,6 +79,11 @@ class Names:
         found = TaskId.parse(transactional_id)
         return found is not None and found.prefix == self.prefix
 
+    def is_of_run(self, transactional_id: str, run_id: str) -> bool:
+        """Whether this is the id of a task's attempt of this run."""
+        found = TaskId.parse(transactional_id)
+        return found == self.task_id(run_id, found.task, found.attempt) if found else False
+
 
 def checked_prefix(text: str) -> str:
     """Return the user's prefix without outer spaces. Raises `ConfigurationError` for a bad one."""

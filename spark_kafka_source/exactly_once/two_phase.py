@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING
@@ -18,7 +19,13 @@ from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner, part_count
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Content,
+    Decision,
+    Winner,
+    part_count,
+)
 from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
@@ -30,6 +37,8 @@ from spark_kafka_source.exactly_once.errors import (
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.unsettled import UNSETTLED
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
@@ -41,6 +50,7 @@ logger = logging.getLogger(__name__)
 _CLEANUP_MS = 30_000
 _SEEN_WITHIN_MS = 30_000
 _FIRST_PAUSE_SECONDS = 0.02
+_USUAL = Caution()
 
 
 class Step(Enum):
@@ -65,10 +75,12 @@ class TwoPhaseCommit:
         names: Names,
         reached: Callable[[Step], object] = lambda _: None,
         pause: Callable[[float], object] = time.sleep,
+        caution: Caution = _USUAL,
     ) -> None:
         """`reached` is called after each step. `pause` is called with seconds."""
         self._client = client
         self._names = names
+        self._caution = caution
         self._reached = reached
         self._pause = pause
         self._decisions = Decisions(client, names)
@@ -84,34 +96,43 @@ class TwoPhaseCommit:
         self._client.close()
 
     def commit(
-        self, batch: BatchId, winners: Sequence[PreparedTransaction], where: TopicPartition | None
+        self,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition | None,
+        content: Content | None = None,
     ) -> None:
         """Decide that these transactions are the micro-batch, and commit them.
 
         `where` is an existing partition, at whose offset the decision is kept. It is None if there
-        are no winners. Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`,
-        `TransactionTimedOutError` and `OtherDriverError`. After the decision, raises
-        `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the errors of brokers
-        that cannot be reached.
+        are no winners. `content` is the amount of the winners' rows; None if it is not known.
+        Before the decision, raises `PrefixInUseError`, `PrefixIsGroupError`, `ReplayDiffersError`,
+        `DoubtfulReplayError`, `TransactionTimedOutError` and `OtherDriverError`. After the
+        decision, raises `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the
+        errors of brokers that cannot be reached.
         """
         control = self._decisions.fence()
         self._reached(Step.FENCED)
         control, last = self._last(control, where)
         if last is not None and where is not None and last.batch == batch == self._ended:
-            self._settle(control, last, where)
+            # This write is refused. But its tasks have begun new transactions under the ids, so a
+            # later driver could not tell how the decided ones ended.
+            self._replace(control, last.without_winners(), where)
         self._check_owner(last, batch, has_rows=bool(winners))
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
+        if last is not None and not is_replay:
+            self._end_earlier(last)
         if last is not None and is_replay and self._finish(last):
             self._reached(Step.ENDED)
-            self._drop(control, winners)
+            self._caution.compare(self._names, last, batch, content)
+            if winners and where is not None:
+                self._drop(control, last, batch, winners, where)
         elif winners:
             if where is None:
                 raise ValueError("a decision needs a partition whose offset keeps it")
-            if not is_replay:
-                self._end_left(last, winners)
             number = last.number + 1 if last is not None and is_replay else 0
-            self._decide(control, batch, winners, where, number)
+            self._decide(control, Decision(batch, (), number, content), winners, where)
         self._reached(Step.SWEPT)
 
     def abort(
@@ -138,7 +159,7 @@ class TwoPhaseCommit:
             if error is not None:
                 logger.warning("%s is not committed yet: %s", each.transactional_id, error)
         if decided and not any(errors):
-            self._ended = batch
+            self._has_ended(batch)
 
     def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
         """Return the last decision, for a driver that decides nothing more.
@@ -218,13 +239,8 @@ class TwoPhaseCommit:
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
         if last is None:
-            if batch.batch_id > 0 and has_rows:
-                logger.warning(
-                    "%s: nothing was decided before it under %r, or the brokers have forgotten it "
-                    "('offsets.retention.minutes'): if it was written before, it is written twice",
-                    batch,
-                    self._names.prefix,
-                )
+            if has_rows:
+                self._check_first(batch)
             return
         found = last.batch
         if found.query_id != batch.query_id:
@@ -246,6 +262,22 @@ class TwoPhaseCommit:
             return
         raise PrefixInUseError(self._names.prefix, found, batch, reason)
 
+    def _check_first(self, batch: BatchId) -> None:
+        """Warn if this micro-batch may be written already, and its decision is gone.
+
+        Nothing comes before micro-batch 0: it is doubtful only if another run has committed rows.
+        """
+        prefix = self._names.prefix
+        forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
+        if batch.batch_id > 0:
+            found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
+        elif self._transactions.has_committed(but_run=batch.run_id):
+            found = f"another run has committed rows under {prefix!r}, but nothing is decided there"
+        else:
+            return
+        if_so = "If it was written before, its rows are written twice"
+        self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
+
     def _finish(self, decision: Decision) -> bool:
         """Commit the decided transactions that are open. Return False if all are aborted.
 
@@ -263,16 +295,13 @@ class TwoPhaseCommit:
         self._commit_all(decision, outcomes)
         return True
 
-    def _settle(self, control: ProducerId, last: Decision, where: TopicPartition) -> None:
-        """Replace a decision whose transactions are all committed by one that has none to end.
-
-        The same run writes the micro-batch again, which is refused. But its tasks have begun new
-        transactions under the ids, so a later driver could not tell how the decided ones ended.
-        """
+    def _replace(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
+        """Replace a decision whose transactions are all committed by one that has none to end."""
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         self._decisions.begin(control, 1)
-        self._decisions.record(control, last.without_winners(), where, deadline)
+        self._decisions.record(control, decision, where, deadline)
         self._decisions.decide(control, deadline)
+        self._own = control.bumped(), decision
 
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of a decided batch. Return the outcomes of all its transactions.
@@ -286,27 +315,39 @@ class TwoPhaseCommit:
                 raise error
         return self._transactions.outcomes(decision.winners)
 
-    def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
-        """Commit the open rest of the earlier micro-batch: its driver had an error and went on."""
-        if last is None:
+    def _end_earlier(self, last: Decision) -> None:
+        """Commit what is open of the earlier micro-batch: its driver had an error and went on.
+
+        Raises `DecidedRowsLostError` if rows of it are lost. If new transactions have begun under
+        its ids, brokers no longer tell how it ended. Then it counts as committed, unless this
+        process itself has decided it and not seen its end.
+        """
+        if last.batch == self._ended:
             return
-        begun_anew = {each.transactional_id for each in winners}
-        left = [each for each in last.winners if each.transactional_id not in begun_anew]
-        outcomes = self._transactions.outcomes(left)
+        outcomes = self._transactions.outcomes(last.winners)
+        if not UNSETTLED.has(self._client, self._names, last):
+            outcomes = {
+                each: Outcome.COMMITTED if found is Outcome.UNKNOWN else found
+                for each, found in outcomes.items()
+            }
         if Outcome.OPEN in outcomes.values():
             logger.warning("%s was not ended; its transactions are committed now", last.batch)
-            self._commit_all(last, outcomes)
+        self._commit_all(last, outcomes, runs_again=False)
+
+    def _has_ended(self, batch: BatchId) -> None:
+        self._ended = batch
+        UNSETTLED.remove(self._client, self._names)
 
     # -- transactions ------------------------------------------------------------------------------
 
     def _decide(
         self,
         control: ProducerId,
-        batch: BatchId,
+        wanted: Decision,
         winners: Sequence[PreparedTransaction],
         where: TopicPartition,
-        number: int,
     ) -> None:
+        """Make a decision, which has no winners yet, and commit its winners."""
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
         abandoned = self._transactions.abandoned(winners)
@@ -322,9 +363,10 @@ class TwoPhaseCommit:
         # The other half of the time is for the ends.
         most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
         deadline = Deadline.after_ms(most_ms)
-        decision = Decision(batch, tuple(checked), number)
+        decision = replace(wanted, winners=tuple(checked))
         self._decisions.record(control, decision, where, deadline)
         self._reached(Step.RECORDED)
+        UNSETTLED.add(self._client, self._names, decision)
         self._decisions.decide(control, deadline)
         self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
@@ -356,26 +398,35 @@ class TwoPhaseCommit:
         ]
         return checked, min(left_ms)
 
-    def _drop(self, control: ProducerId, winners: Sequence[PreparedTransaction]) -> None:
-        """Abort this run's transactions of a micro-batch that was already decided."""
+    def _drop(
+        self,
+        control: ProducerId,
+        last: Decision,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition,
+    ) -> None:
+        """Abort this run's transactions of a micro-batch that an earlier run has decided.
+
+        The decision becomes that of this run. So a second write of the micro-batch by this run is
+        refused, and not taken for another replay. What other runs have left open is aborted with
+        the next decision: here another driver may decide on it meanwhile.
+        """
+        self._replace(control, replace(last.without_winners(), batch=batch), where)
         self._transactions.abort(winners)
-        abandoned = self._transactions.abandoned(winners)
-        if not abandoned:
-            return
-        try:  # If there is no other driver, none can have decided on them.
-            self._decisions.begin(control, 1)
-            self._decisions.undo(control)
-        except OtherDriverError as error:
-            logger.info("Open transactions are left to another driver: %s", error)
-            return
-        self._transactions.abort(abandoned)
+        self._transactions.abort(self._transactions.abandoned(winners, batch.run_id))
 
     def _commit_all(
-        self, decision: Decision, outcomes: dict[Winner, Outcome] | None = None
+        self,
+        decision: Decision,
+        outcomes: dict[Winner, Outcome] | None = None,
+        *,
+        runs_again: bool = True,
     ) -> None:
         """Commit the transactions that are open by `outcomes`; by default all.
 
-        Raises `NotYetCommittedError`, or `DecidedRowsLostError`.
+        `runs_again` says whether the query repeats the micro-batch after an error. Raises
+        `NotYetCommittedError`, or `DecidedRowsLostError`.
         """
         outcomes = dict.fromkeys(decision.winners, Outcome.OPEN) if outcomes is None else outcomes
         wanted = [each for each, found in outcomes.items() if found is Outcome.OPEN]
@@ -395,8 +446,8 @@ class TwoPhaseCommit:
             raise NotYetCommittedError(decision.batch, left, total, first) from first
         lost, unknown = by_outcome[Outcome.ABORTED], by_outcome[Outcome.UNKNOWN]
         if lost or unknown:
-            raise DecidedRowsLostError(decision.batch, lost, total, unknown)
-        self._ended = decision.batch
+            raise DecidedRowsLostError(decision.batch, lost, total, unknown, runs_again=runs_again)
+        self._has_ended(decision.batch)
 
     def _end(self, transactions: Sequence[PreparedTransaction]) -> list[KafkaError | None]:
         return self._transactions.end(

@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.exactly_once import BatchId, Names, TwoPhaseCommit, begin_attempt
+from spark_kafka_source.exactly_once import (
+    BatchId,
+    Caution,
+    Content,
+    Names,
+    TwoPhaseCommit,
+    begin_attempt,
+)
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import KafkaProducer, PreparedTransaction
 from spark_kafka_source.producer.producer_config import config_from_arguments
@@ -39,6 +46,7 @@ class Query:
     timeout_ms: int = TIMEOUT_MS
     settings: dict[str, object] = field(default_factory=dict)
     """Those of its driver's client, and of its producers."""
+    caution: Caution = field(default_factory=Caution)
 
     @property
     def names(self) -> Names:
@@ -113,7 +121,7 @@ class Run:
     def driver(self, reached: Reached = lambda _: None) -> Iterator[TwoPhaseCommit]:
         """Return a new object for a `commit` or an `abort`, as Spark makes one for each."""
         client = client_of(self.query.servers, **self.query.settings)
-        two_phase = TwoPhaseCommit(client, self.query.names, reached)
+        two_phase = TwoPhaseCommit(client, self.query.names, reached, caution=self.query.caution)
         try:
             yield two_phase
         finally:
@@ -124,9 +132,11 @@ class Run:
         batch_id: int,
         winners: Sequence[PreparedTransaction],
         reached: Reached = lambda _: None,
+        content: Content | None = None,
     ) -> None:
+        where = self.query.where if winners else None
         with self.driver(reached) as driver:
-            driver.commit(self.batch(batch_id), winners, self.query.where if winners else None)
+            driver.commit(self.batch(batch_id), winners, where, content)
 
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:

@@ -3,19 +3,26 @@
 import base64
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.exactly_once import BatchId, Decision, Names, Winner
+from spark_kafka_source.exactly_once import BatchId, Content, Decision, Names, Winner
 from spark_kafka_source.exactly_once.decision import NoDecisionError, Part, joined, part_count
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 
 NAMES = Names("p")
 BATCH = BatchId("query", "run", 7)
 NUMBERS = st.integers(0, (1 << 32) - 1)
+COUNTS = st.integers(0, (1 << 63) - 1)
+OF_0_2_0 = (
+    '{"v":1,"query":"query","run":"run","batch":7,"number":0,"parts":1,"part":0,'
+    '"tasks":"AAAAAwAAAAEAAAAAAAAAAQABAAAAAAAF"}'
+)
+"""What version 0.2.0 writes about task 3."""
 
 
 def winner(task: int, attempt: int = 0, producer_id: int = 1, started_at_ms: int = 5) -> Winner:
@@ -39,16 +46,31 @@ def read(parts: list[str]) -> Decision:
     ),
     st.integers(0, (1 << 63) - 1),
     st.integers(0, 99),
+    st.none() | st.builds(Content, COUNTS, COUNTS, st.none() | COUNTS),
 )
 def test_what_is_written_is_read_back(
-    tasks: dict[int, tuple[int, int, int]], batch_id: int, number: int
+    tasks: dict[int, tuple[int, int, int]],
+    batch_id: int,
+    number: int,
+    content: Content | None,
 ) -> None:
     winners = tuple(winner(task, *each) for task, each in tasks.items())
-    made = Decision(BatchId("query", "run", batch_id), winners, number)
+    made = Decision(BatchId("query", "run", batch_id), winners, number, content)
     parts = made.parts()
     assert read(parts) == made
     assert len(parts) == part_count(len(winners))
     assert all(len(each.encode()) <= 4096 for each in parts)
+
+
+def test_version_0_2_0_reads_ours_and_we_read_its() -> None:
+    """It ignores fields that it does not know."""
+    made = Decision(BATCH, (winner(3, 1),))
+    assert made.parts() == [OF_0_2_0]
+    assert read([OF_0_2_0]) == made
+    (ours,) = replace(made, content=Content(6, 60, 7)).parts()
+    fields = json.loads(ours)
+    assert [fields.pop(each) for each in ("rows", "bytes", "fingerprint")] == [6, 60, 7]
+    assert fields == json.loads(OF_0_2_0)
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 109, 110, 600, 10_000])
@@ -112,6 +134,12 @@ def changed(**values: Any) -> str:
         {"part": -1},
         {"tasks": None},
         {"tasks": []},
+        {"rows": 1},
+        {"bytes": 1},
+        {"fingerprint": 1},
+        {"rows": -1, "bytes": 0},
+        {"rows": 1, "bytes": True},
+        {"rows": 1, "bytes": 0, "fingerprint": "7"},
     ],
     ids=str,
 )
@@ -165,7 +193,8 @@ def test_any_text_is_refused(text: str) -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from(["v", "query", "run", "batch", "number", "parts", "part", "tasks"]),
+        st.sampled_from(["v", "query", "run", "batch", "number", "parts", "part", "tasks"])
+        | st.sampled_from(["rows", "bytes", "fingerprint"]),
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
             lambda inner: st.lists(inner, max_size=3),

@@ -52,8 +52,10 @@ class Written(WriterCommitMessage):
     attempt: Attempt
     row_count: int
     byte_count: int
-    """The size of the rows in Arrow, before compression."""
+    """The size of the rows' keys and values, before compression."""
     topic: str | None = None
     """A topic that the attempt has written to; None without a row."""
     prepared: PreparedTransaction | None = None
     """The transaction of the rows, if they are written exactly once."""
+    fingerprint: int | None = None
+    """The checksum of the rows' keys and values, if replays are compared by it."""

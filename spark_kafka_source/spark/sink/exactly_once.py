@@ -4,7 +4,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from spark_kafka_source.admin.transactions import (
     ONGOING,
@@ -15,8 +15,10 @@ from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
+    Caution,
+    Content,
     Names,
-    TaskId,
+    ReplayCheck,
     TwoPhaseCommit,
     begin_attempt,
     chosen_timeout_ms,
@@ -30,6 +32,7 @@ from spark_kafka_source.producer import (
     TransactionCoordinator,
 )
 from spark_kafka_source.spark.kept import Kept
+from spark_kafka_source.spark.sink.amount import FINGERPRINTS
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
 from spark_kafka_source.spark.sink.options import SinkOptions
@@ -67,15 +70,17 @@ class ExactlyOnce(Guarantee):
     config: ProducerConfig
     prefix: str | None
     timeout_ms: int | None
-    """How long a transaction may be open, in milliseconds; None for the brokers' maximum."""
+    """How long a transaction may be open, in milliseconds; None for 15 minutes, or less."""
     write_id: str
     """The id of a plain batch's write, in place of a run's id."""
+    caution: Caution = field(default_factory=Caution)
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
         """Return the guarantee of a writer with these options."""
         config = replace(options.producer, transactional_id=_SOME_ID)
-        return cls(config, options.prefix, options.transaction_timeout_ms, uuid.uuid4().hex)
+        timeout_ms = options.transaction_timeout_ms
+        return cls(config, options.prefix, timeout_ms, uuid.uuid4().hex, options.caution)
 
     # -- in a task ---------------------------------------------------------------------------------
 
@@ -159,7 +164,7 @@ class ExactlyOnce(Guarantee):
             if batch is None:
                 two_phase.end_all(prepared)
             else:
-                two_phase.commit(batch, prepared, _where(written))
+                two_phase.commit(batch, prepared, _where(written), self._content(written))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -203,15 +208,11 @@ class ExactlyOnce(Guarantee):
     def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
         """Return the open transactions of an attempt's run."""
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
-
-        def is_of_run(transactional_id: str) -> bool:
-            found = TaskId.parse(transactional_id)
-            return found is not None and (found.prefix, found.run_id) == (names.prefix, run_id)
-
         try:
             with KafkaClient(self.config.client) as client:
                 listed, _ = list_transactions(client, [ONGOING])
-                ids = [each.transactional_id for each in listed if is_of_run(each.transactional_id)]
+                known = (each.transactional_id for each in listed)
+                ids = [each for each in known if names.is_of_run(each, run_id)]
                 found = describe_transactions(client, ids)
         except KafkaError as error:
             logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
@@ -228,7 +229,15 @@ class ExactlyOnce(Guarantee):
         return Names(prefix_of_query(attempt.query_id or self.write_id))
 
     def _committing(self, attempt: Attempt) -> "_Committing":
-        return _Committing(self.config.client, self._names(attempt))
+        return _Committing(self.config.client, self._names(attempt), self.caution)
+
+    def _content(self, written: Sequence[Written]) -> Content:
+        """Return the amount of all rows. A task without rows has no fingerprint."""
+        rows = sum(each.row_count for each in written)
+        size = sum(each.byte_count for each in written)
+        if self.caution.check is not ReplayCheck.CONTENTS:
+            return Content(rows, size)
+        return Content(rows, size, sum(each.fingerprint or 0 for each in written) % FINGERPRINTS)
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
@@ -269,7 +278,7 @@ def _where(written: Sequence[Written]) -> TopicPartition | None:
 
 
 class _Timeouts:
-    """The brokers' maximum of a transaction's timeout; asked for once in each process."""
+    """The timeout of transactions. Brokers are asked for their limits once in each process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -301,9 +310,10 @@ class _Committing:
 
     client: ClientConfig
     names: Names
+    caution: Caution
 
     def begin(self) -> TwoPhaseCommit:
-        return TwoPhaseCommit(KafkaClient(self.client), self.names)
+        return TwoPhaseCommit(KafkaClient(self.client), self.names, caution=self.caution)
 
 
 timeouts = _Timeouts()

@@ -6,13 +6,22 @@ from enum import Enum
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.exactly_once import PREFIX_OPTION, TIMEOUT_OPTION, checked_prefix
+from spark_kafka_source.exactly_once import (
+    CHECK_OPTION,
+    DOUBT_OPTION,
+    PREFIX_OPTION,
+    TIMEOUT_OPTION,
+    Caution,
+    ReplayCheck,
+    checked_prefix,
+)
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.producer.config import SETTINGS_BY_CLASS, ProducerConfig
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.spark.declaration import (
     Option,
     Use,
+    combined,
     of_kafka,
     options_of,
     read_by,
@@ -80,7 +89,19 @@ _PREFIX = Option(
 _TRANSACTION_TIMEOUT = Option(
     TIMEOUT_OPTION,
     if_given(like(60_000, minimum=1)),
-    "how long a micro-batch's transactions may be open; the default is the brokers' maximum",
+    "how long a micro-batch's transactions may be open; the default is 15 minutes, or less",
+    Use.WRITE,
+)
+_REPLAY_CHECK = Option(
+    CHECK_OPTION,
+    one_of(ReplayCheck.ROWS.value, {each.value: each for each in ReplayCheck}),
+    "by what a micro-batch that runs again is compared with what is [written](exactly-once.md)",
+    Use.WRITE,
+)
+_DOUBTFUL_REPLAYS = Option(
+    DOUBT_OPTION,
+    one_of("warn", {"warn": False, "fail": True}),
+    "what is done if nobody can tell whether rows would be missing or doubled",
     Use.WRITE,
 )
 
@@ -97,6 +118,7 @@ class SinkOptions:
     guarantee: DeliveryGuarantee = read_by(_GUARANTEE.of, _GUARANTEE)
     prefix: str | None = read_by(_PREFIX.of, _PREFIX)
     transaction_timeout_ms: int | None = read_by(_TRANSACTION_TIMEOUT.of, _TRANSACTION_TIMEOUT)
+    caution: Caution = combined(Caution, _REPLAY_CHECK, _DOUBTFUL_REPLAYS)
 
     def __post_init__(self) -> None:
         """Raise `ConfigurationError` for options that exclude each other."""
@@ -105,10 +127,14 @@ class SinkOptions:
             found = f"is '{self.guarantee.value}', and 'kafka.enable.idempotence' is 'false'"
             expected = "Leave that out, and 'kafka.acks' and 'kafka.retries', too"
             raise ConfigurationError(_GUARANTEE.name, found, expected)
+        found = f"is given, and '{_GUARANTEE.name}' is '{self.guarantee.value}'"
+        expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
         if not is_exact and self.prefix is not None:
-            found = f"is given, and '{_GUARANTEE.name}' is '{self.guarantee.value}'"
-            expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
             raise ConfigurationError(_PREFIX.name, found, expected)
+        if not is_exact and self.caution.check is not Caution().check:
+            raise ConfigurationError(_REPLAY_CHECK.name, found, expected)
+        if not is_exact and self.caution.fails:
+            raise ConfigurationError(_DOUBTFUL_REPLAYS.name, found, expected)
         if not is_exact and self.transaction_timeout_ms is not None:
             logger.warning(
                 "Option '%s' has no effect here: there are transactions only with '%s' %s",

@@ -6,11 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once import ReplayCheck
 from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
 from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES
+from spark_kafka_source.spark.sink.amount import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.spark.sink.options import SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
@@ -30,6 +32,10 @@ class Sending:
         """A topic that rows were sent to."""
         self.row_count = 0
         self.byte_count = 0
+        self.fingerprint: int | None = None
+        """Of all rows; None if replays are not compared by it."""
+        if options.caution.check is ReplayCheck.CONTENTS:
+            self.fingerprint = 0
 
     def send(self, columns: pa.RecordBatch) -> None:
         """Give rows to the producer, and wait for room if it has none.
@@ -50,7 +56,9 @@ class Sending:
             self.topic = columns["topic"][0].as_py()
         self._on_their_way.append((self.row_count, future))
         self.row_count += columns.num_rows
-        self.byte_count += columns.nbytes
+        self.byte_count += size_of(columns)
+        if self.fingerprint is not None:
+            self.fingerprint = (self.fingerprint + fingerprint_of(columns)) % FINGERPRINTS
         self._raise_failures()
 
     def finish(self) -> None:

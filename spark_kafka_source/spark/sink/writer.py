@@ -55,8 +55,13 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         except BaseException:
             self._guarantee.give_up(producer)
             raise
-        counts = sending.row_count, sending.byte_count
-        written = Written(attempt, *counts, sending.topic)
+        written = Written(
+            attempt,
+            sending.row_count,
+            sending.byte_count,
+            sending.topic,
+            fingerprint=sending.fingerprint,
+        )
         return self._guarantee.end(producer, written)
 
     # -- on the driver ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import BatchId, attempts
+from spark_kafka_source.exactly_once import BatchId, Content, attempts
 from spark_kafka_source.producer import (
     KafkaProducer,
     PreparedTransaction,
@@ -318,7 +318,12 @@ class FakeCommit:
         if self.fails:
             raise self.fails
 
-    def commit(self, batch: BatchId, winners: Any, where: TopicPartition | None) -> None:
+    contents: list[Content | None] = field(default_factory=list)
+
+    def commit(
+        self, batch: BatchId, winners: Any, where: TopicPartition | None, content: Content | None
+    ) -> None:
+        self.contents.append(content)
         self._call("commit", batch, winners, where)
 
     def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
@@ -353,11 +358,20 @@ EMPTY = Written(Attempt(1, 0, "q", RUN, 7), 0, 0)
 
 def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     other = PreparedTransaction("x", ProducerId(5, 6))
-    messages = [EMPTY, WRITTEN, Written(IN_STREAM, 1, 1, "s", other)]
+    messages = [EMPTY, WRITTEN, Written(IN_STREAM, 2, 5, "s", other)]
     guarantee().commit(messages, 7)
     ((prefix, found),) = made
     assert prefix == "pykafka-q"
     assert found.calls == [("commit", BATCH, [TRANSACTION, other], TopicPartition("s", 0))]
+    assert found.contents == [Content(3, 6)]
+
+
+def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
+    made: list[tuple[str, FakeCommit]],
+) -> None:
+    messages = [EMPTY, *(replace(WRITTEN, fingerprint=each) for each in (7, (1 << 63) - 1))]
+    guarantee(replayCheck="contents").commit(messages, 7)
+    assert made[0][1].contents == [Content(2, 2, 6)]
 
 
 def test_the_micro_batch_of_a_batch_write_in_foreach_batch_is_decided_as_well(
