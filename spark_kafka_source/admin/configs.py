@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from spark_kafka_source.admin.new_topics import ConfigValue, config_text
 from spark_kafka_source.admin.refusals import (
@@ -71,7 +72,7 @@ class AlterConfigOp:
 
 
 Change = ConfigValue | AlterConfigOp | None
-Given = str | ConfigResource
+Given = TypeVar("Given", bound=str | ConfigResource)
 """A resource as the user names it. A text is a topic."""
 
 
@@ -83,7 +84,7 @@ def describe_configs(
     documentation: bool,
 ) -> dict[Given, Configs]:
     """Return configurations by resource. See `KafkaAdmin.describe_configs`."""
-    given = {each: _resource(each) for each in _listed(resources)}
+    given = {each: _resource(each) for each in resources}
 
     def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
         found = configs.describe_configs(
@@ -142,11 +143,7 @@ def alter_configs(
     }
 
 
-def _listed(resources: Iterable[Given]) -> list[Given]:
-    return [resources] if isinstance(resources, str | ConfigResource) else list(resources)
-
-
-def _resource(given: Given) -> ConfigResource:
+def _resource(given: str | ConfigResource) -> ConfigResource:
     return ConfigResource.topic(given) if isinstance(given, str) else given
 
 

@@ -8,7 +8,7 @@ from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.configs import (
     Change,
     ConfigEntry,
-    ConfigResource,
+    Given,
     alter_configs,
     describe_configs,
 )
@@ -285,11 +285,11 @@ class KafkaAdmin:
     @_spelt_as_given
     def describe_configs(
         self,
-        resources: Iterable[str | ConfigResource],
+        resources: Iterable[Given],
         names: Collection[str] | None = None,
         *,
         documentation: bool = False,
-    ) -> dict[str | ConfigResource, dict[str, ConfigEntry]]:
+    ) -> dict[Given, dict[str, ConfigEntry]]:
         """Return the configurations of topics and brokers, by resource and by name.
 
             admin.describe_configs(["events"])["events"]["retention.ms"].value
@@ -306,10 +306,10 @@ class KafkaAdmin:
     @_spelt_as_given
     def alter_configs(
         self,
-        changes: Mapping[str | ConfigResource, Mapping[str, Change]],
+        changes: Mapping[Given, Mapping[str, Change]],
         *,
         validate_only: bool = False,
-    ) -> dict[str | ConfigResource, KafkaError | None]:
+    ) -> dict[Given, KafkaError | None]:
         """Change some configurations of topics and brokers. Others stay as they are.
 
             admin.alter_configs({"events": {"retention.ms": 86_400_000, "segment.ms": None}})

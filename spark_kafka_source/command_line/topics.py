@@ -108,8 +108,7 @@ def _alter(
 ) -> dict[str, KafkaError | None]:
     found: dict[str, KafkaError | None] = dict.fromkeys(names)
     if changes:
-        altered = admin.alter_configs(dict.fromkeys(names, changes), validate_only=validate_only)
-        found |= {str(name): error for name, error in altered.items()}
+        found |= admin.alter_configs(dict.fromkeys(names, changes), validate_only=validate_only)
     if partitions is not None:
         totals = {name: partitions for name in names if found[name] is None}
         found |= admin.create_partitions(totals, validate_only=validate_only)
@@ -121,7 +120,7 @@ def configs(arguments: argparse.Namespace, output: Output) -> int:
     with KafkaAdmin(**configuration(arguments)) as admin:
         found = admin.describe_configs(arguments.names)
     rows = [
-        _config(str(topic), each)
+        _config(topic, each)
         for topic, entries in found.items()
         for each in sorted(entries.values(), key=lambda entry: entry.name)
         if arguments.all or not each.is_default

@@ -9,6 +9,7 @@ from spark_kafka_source.client.topic_rights import (
     granted,
     topic_with_rights,
 )
+from spark_kafka_source.denials import CREATE_IT
 from spark_kafka_source.doctor.finding import Finding, failed, ok, unknown, wrong
 from spark_kafka_source.errors import KafkaError, error_code
 from spark_kafka_source.net import Deadline
@@ -88,7 +89,7 @@ def _by_codes(kind: str, name: str, codes: list[str]) -> Finding:
 
 def _no_topic(topic: str, name: str) -> Finding:
     remedies: Mapping[str, str] = {
-        "UNKNOWN_TOPIC_OR_PARTITION": "Check the name, have the topic created, or DESCRIBE granted",
+        "UNKNOWN_TOPIC_OR_PARTITION": f"Check the name. Or have DESCRIBE granted. {CREATE_IT}",
         "TOPIC_AUTHORIZATION_FAILED": "Have DESCRIBE on the topic granted to this user",
     }
     remedy = remedies.get(name, "Check the name of the topic")

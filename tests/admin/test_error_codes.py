@@ -1,17 +1,30 @@
-"""All error codes of Kafka as answers about a group. None is ignored."""
+"""All error codes of Kafka as answers about a group or a topic. None is ignored."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from spark_kafka_source import KafkaAdmin
-from spark_kafka_source.admin import GroupNotEmptyError, GroupNotFoundError
-from spark_kafka_source.errors import ERRORS, ErrorCode, KafkaError, error_code
+from spark_kafka_source.admin import GroupNotEmptyError, GroupNotFoundError, TopicExistsError
+from spark_kafka_source.errors import (
+    ERRORS,
+    ErrorCode,
+    KafkaError,
+    TopicNotFoundError,
+    error_code,
+)
 from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+from spark_kafka_source.protocol.messages.alter_configs import IncrementalAlterConfigsRequest
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
+from spark_kafka_source.protocol.messages.describe_configs import DescribeConfigsRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -33,6 +46,23 @@ CALLS: dict[type[Request[Any]], Callable[[KafkaAdmin], object]] = {
     DeleteGroupsRequest: lambda admin: admin.delete_group("g"),
     OffsetDeleteRequest: lambda admin: admin.delete_offsets("g", [T0]),
 }
+
+OF_TOPICS: dict[type[Request[Any]], Callable[[KafkaAdmin], object]] = {
+    CreateTopicsRequest: lambda admin: admin.create_topic("new", validate_only=True),
+    CreatePartitionsRequest: lambda admin: only(
+        admin.create_partitions({"t": 9}, validate_only=True)
+    ),
+    DeleteTopicsRequest: lambda admin: admin.delete_topic("d"),
+    DescribeConfigsRequest: lambda admin: admin.describe_configs(["t"]),
+    IncrementalAlterConfigsRequest: lambda admin: only(admin.alter_configs({"t": {"a": 1}})),
+}
+
+
+def only(errors: Mapping[str, KafkaError | None]) -> None:
+    """Raise the error of the only topic."""
+    for error in errors.values():
+        if error is not None:
+            raise error
 
 
 def raised(call: Callable[[KafkaAdmin], object], admin: KafkaAdmin) -> KafkaError | None:
@@ -68,5 +98,25 @@ def test_an_error_is_tried_again_or_raised_by_its_name(
         broker.control(request_type, error)
         found = raised(CALLS[request_type], admin)
         if not is_told(request_type, error, found):
+            silent.append((error.name, found))
+    assert not silent
+
+
+@pytest.mark.parametrize("request_type", OF_TOPICS, ids=lambda each: each.__name__)
+def test_an_error_of_a_topic_is_tried_again_or_is_its_outcome(
+    broker: MemoryBroker, admin: KafkaAdmin, request_type: type[Request[Any]]
+) -> None:
+    silent = []
+    for error in CODES:
+        broker.create_topic("d")
+        broker.control(request_type, error)
+        found = raised(OF_TOPICS[request_type], admin)
+        unknown = error.name == "UNKNOWN_TOPIC_OR_PARTITION"
+        is_told = found is None if error.retriable and not unknown else f"{error}" in str(found)
+        if unknown and request_type is not CreateTopicsRequest:
+            is_told = isinstance(found, TopicNotFoundError)
+        if error.name == "TOPIC_ALREADY_EXISTS" and request_type is CreateTopicsRequest:
+            is_told = isinstance(found, TopicExistsError)
+        if not is_told:
             silent.append((error.name, found))
     assert not silent

@@ -8,7 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source import KafkaProducer, Secret, SendFuture, Token
+from spark_kafka_source import (
+    ConfigResource,
+    KafkaAdmin,
+    KafkaProducer,
+    NewTopic,
+    Secret,
+    SendFuture,
+    Token,
+)
 from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.net import AuthenticationError, authentication
 from spark_kafka_source.net.authentication import Ask, authenticate
@@ -218,3 +226,36 @@ def test_who_may_create_topics_does_so_by_writing(strict: LocalKafka, topic: str
     allow(strict, "carol", "WRITE", topic=topic)
     write(options_of(strict, "MTLS", user="carol") | {"subscribe": topic})
     assert values_in(strict, topic) == VALUES
+
+
+def test_rights_of_one_who_makes_topics_are_named_one_after_another(
+    strict: LocalKafka, topic: str
+) -> None:
+    options = options_of(strict, "SASL_SSL", "PLAIN", user="alice")
+    settings: dict[str, Any] = {
+        name.removeprefix("kafka."): value for name, value in options.items()
+    }
+    with KafkaAdmin(**settings) as admin:
+        found = admin.create_topics([NewTopic(topic)])
+        assert f"The user needs CREATE on topic '{topic}', or on the cluster" in str(found[topic])
+        allow(strict, "alice", "CREATE", topic=topic)
+        assert admin.create_topics([NewTopic(topic)]) == {topic: None}, "without DESCRIBE"
+        for right, call in (
+            ("DESCRIBE_CONFIGS", lambda: admin.describe_configs([topic])),
+            ("ALTER_CONFIGS", lambda: admin.alter_configs({topic: {"retention.ms": 1}})[topic]),
+            ("ALTER", lambda: admin.create_partitions({topic: 2})[topic]),
+            ("DELETE", lambda: admin.delete_topics([topic])[topic]),
+        ):
+            try:
+                outcome: object = call()
+            except BrokerError as error:
+                outcome = error
+            assert f"The user needs {right} on topic '{topic}'" in str(outcome)
+        for right in ("ALTER", "ALTER_CONFIGS", "DELETE"):
+            allow(strict, "alice", right, topic=topic)
+        assert admin.create_partitions({topic: 2}) == {topic: None}
+        assert admin.alter_configs({topic: {"retention.ms": 1}}) == {topic: None}
+        assert admin.delete_topics([topic]) == {topic: None}
+        broker = ConfigResource.broker(1)
+        refused = admin.alter_configs({broker: {"log.retention.ms": 1}})[broker]
+        assert "The user needs ALTER_CONFIGS on the cluster" in str(refused)

@@ -58,6 +58,22 @@ def test_a_mistyped_topic_is_not_made(kafka: LocalKafka, topic: str) -> None:
     assert topic not in kafka.tool("topics", "--list").splitlines()
 
 
+@pytest.mark.long
+def test_topics_come_by_themselves_where_a_test_wants_that(topic: str) -> None:
+    with LocalKafka(auto_create_topics=True) as kafka:
+        produce(kafka.bootstrap_servers, topic, VALUES)
+        assert consume(kafka.bootstrap_servers, topic, 3) == VALUES
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"), [({}, "true"), ({"auto.create.topics.enable": "false"}, "false")]
+)
+def test_the_properties_win_over_an_argument(properties: dict[str, str], expected: str) -> None:
+    kafka = LocalKafka(auto_create_topics=True, properties=properties)
+    assert kafka._properties == {"auto.create.topics.enable": expected}
+    assert LocalKafka()._properties == {}
+
+
 def test_a_tool_shows_a_group(kafka: LocalKafka, topic: str) -> None:
     kafka.create_topic(topic)
     produce(kafka.bootstrap_servers, topic, VALUES)

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.denials import lacking
+from spark_kafka_source.denials import CREATE_IT, lacking
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
@@ -272,6 +272,5 @@ def _no_topic_name(option: str, name: str) -> ConfigurationError:
 
 
 def _unknown_topic(option: str, name: str) -> ConfigurationError:
-    return ConfigurationError(
-        option, "topic {} does not exist", "Create it, or name one that exists", name
-    )
+    expected = f"{CREATE_IT}. Or name one that exists"
+    return ConfigurationError(option, "topic {} does not exist", expected, name)
