@@ -158,7 +158,7 @@ def stand_still_at(step: Step, copy: Copy, driver: SparkChild) -> str:
         watch = copy.watch(step)
         orders = copy.orders(watch, SOON_MS << tries, {"1": go_on})
         driver.begin(orders.to_json())
-        wait_until(copy.open)
+        wait_until(copy.transactions)
         time.sleep(APART_SECONDS)
         go_on.touch()
         wait_until(lambda: watch.is_there or Path(orders.report).exists())  # noqa: B023 - now
