@@ -34,7 +34,7 @@ from tests.spark.traffic import Events, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-SOON_MS, PATIENCE_MS = 10_000, 60_000
+SOON_MS, PATIENCE_MS = 15_000, 60_000
 # The first task's transaction begins so long before the second one's, and times out before it.
 APART_SECONDS = 4.0
 ROWS = 3
@@ -157,15 +157,16 @@ def stand_still_at(step: Step, copy: Copy, driver: SparkChild) -> str:
         go_on = copy.directory / f"go-on-{tries}"
         watch = copy.watch(step)
         orders = copy.orders(watch, SOON_MS << tries, {"1": go_on})
+        before = len(copy.transactions())
         driver.begin(orders.to_json())
-        wait_until(copy.open)
+        wait_until(lambda: len(copy.transactions()) > before)  # noqa: B023 - called now
         time.sleep(APART_SECONDS)
         go_on.touch()
         wait_until(lambda: watch.is_there or Path(orders.report).exists())  # noqa: B023 - now
         if watch.is_there:
             break
         assert "TransactionTimedOutError" in copy.error(orders)  # A busy machine: more time.
-    first = copy.transactions()[0]
+    first = copy.transactions()[before]
     with ExitStack() as stack:
         for process in driver.there():
             process.send_signal(signal.SIGSTOP)
@@ -212,7 +213,7 @@ def test_a_replay_that_takes_longer_than_the_decided_transactions(
     late: list[str], copy: Copy, driver: SparkChild
 ) -> None:
     with closing(SparkChild(MODULE)) as dying:
-        orders = copy.orders(copy.watch(Step.DECIDED, dying.pid), SOON_MS, {})
+        orders = copy.orders(copy.watch(Step.DECIDED, dying.pid), PATIENCE_MS, {})
         assert dying.run(orders.to_json()) == -signal.SIGKILL
         copy.reports.clear()
     first, second = copy.open()

@@ -102,6 +102,14 @@ class WatchedWriter(KafkaWriter):
         with self.watch.watching():
             super().commit(messages, batchId)
 
+    def abort(
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batchId: int | None = None,  # noqa: N803 - Spark's name
+    ) -> None:
+        with self.watch.watching():  # The next commit may take over the connections.
+            super().abort(messages, batchId)
+
 
 class WatchedDataSource(KafkaDataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
