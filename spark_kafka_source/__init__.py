@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.fetch.offset_reset import NoOffsetError
     from spark_kafka_source.forks import ForkedError
     from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
+    from spark_kafka_source.groups.assignors import (
+        Assignment,
+        Assignor,
+        RebalanceProtocol,
+        Subscription,
+    )
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.producer.buffer_memory import BufferFullError
     from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
@@ -47,6 +53,8 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "Assignment",
+    "Assignor",
     "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
@@ -69,12 +77,14 @@ __all__ = [
     "PartitionInfo",
     "ProducerFencedError",
     "PrometheusReporter",
+    "RebalanceProtocol",
     "RecordDeserializationError",
     "RecordMetadata",
     "RecordsLostError",
     "Secret",
     "SendFuture",
     "Shift",
+    "Subscription",
     "Token",
     "TokenProvider",
     "TopicPartition",
@@ -117,6 +127,10 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "MetricsReporter": "client.metrics",
             "PrometheusReporter": "client.prometheus",
             "PartitionInfo": "client.partition_info",
+            "Assignment": "groups.assignors",
+            "Assignor": "groups.assignors",
+            "RebalanceProtocol": "groups.assignors",
+            "Subscription": "groups.assignors",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

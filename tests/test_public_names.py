@@ -6,6 +6,8 @@ import pytest
 
 PUBLIC = {
     "spark_kafka_source": [
+        "Assignment",
+        "Assignor",
         "BadRecordError",
         "BufferFullError",
         "CommitFailedError",
@@ -28,12 +30,14 @@ PUBLIC = {
         "PartitionInfo",
         "ProducerFencedError",
         "PrometheusReporter",
+        "RebalanceProtocol",
         "RecordDeserializationError",
         "RecordMetadata",
         "RecordsLostError",
         "Secret",
         "SendFuture",
         "Shift",
+        "Subscription",
         "Token",
         "TokenProvider",
         "TopicPartition",

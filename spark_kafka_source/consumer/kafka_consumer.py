@@ -97,7 +97,8 @@ class KafkaConsumer:
     `columns` names the Arrow columns, in order. The default is the eight columns of the Spark
     source. With `value_format` and `key_format`, and Spark's other options for typed values, the
     consumer decodes values: into Arrow columns, and into dicts for iterated records.
-    `assignors` are your own, and replace `partition_assignment_strategy`. `listener` hears of all
+    `assignors` are your own objects, in place of `partition_assignment_strategy`; see `Assignor`.
+    The list may have names of Kafka's assignors, too. `listener` hears of all
     rebalances; see `ConsumerRebalanceListener`. `metric_reporters` get the figures of `metrics`;
     see `MetricsReporter`.
     """
@@ -108,7 +109,7 @@ class KafkaConsumer:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
-        assignors: Iterable[Assignor] = (),
+        assignors: Iterable[Assignor | str] | None = None,
         listener: RebalanceListener | None = None,
         metric_reporters: Iterable[MetricsReporter] | None = None,
         token_provider: TokenProvider | None = None,
@@ -126,6 +127,7 @@ class KafkaConsumer:
         self._columns = _checked(tuple(columns))
         with spelt(self._config.spelling):
             self._listener = self._checked_listener(listener)
+            found_assignors = self._config.own_assignors(assignors, configuration)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
             reporters = given_reporters(*reporters_given, configuration, self._config.client)
         self._metrics = Metrics(self._config.sensors)
@@ -140,7 +142,7 @@ class KafkaConsumer:
         self._subscription = Subscription(
             self._client,
             self._config,
-            tuple(assignors),
+            found_assignors,
             self._positions,
             lookups=self._waiting.lookups,
             begin_commit=self._begin_commit,
