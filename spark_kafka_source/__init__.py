@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.fetch.offset_reset import NoOffsetError
     from spark_kafka_source.forks import ForkedError
     from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
+    from spark_kafka_source.groups.assignors import (
+        Assignment,
+        Assignor,
+        RebalanceProtocol,
+        Subscription,
+    )
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.producer.buffer_memory import BufferFullError
     from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
@@ -55,6 +61,8 @@ __version__ = VERSION
 
 __all__ = [
     "AlterConfigOp",
+    "Assignment",
+    "Assignor",
     "BadRecordError",
     "BufferFullError",
     "CommitFailedError",
@@ -79,12 +87,14 @@ __all__ = [
     "PartitionInfo",
     "ProducerFencedError",
     "PrometheusReporter",
+    "RebalanceProtocol",
     "RecordDeserializationError",
     "RecordMetadata",
     "RecordsLostError",
     "Secret",
     "SendFuture",
     "Shift",
+    "Subscription",
     "Token",
     "TokenProvider",
     "TopicPartition",
@@ -132,6 +142,10 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "PrometheusReporter": "client.prometheus",
             "PartitionInfo": "client.partition_info",
             "NewTopic": "admin",
+            "Assignment": "groups.assignors",
+            "Assignor": "groups.assignors",
+            "RebalanceProtocol": "groups.assignors",
+            "Subscription": "groups.assignors",
             "KafkaConsumer": "consumer.kafka_consumer",
             "KafkaDataSource": "spark",
             "LagListener": "spark",

@@ -7,6 +7,8 @@ import pytest
 PUBLIC = {
     "spark_kafka_source": [
         "AlterConfigOp",
+        "Assignment",
+        "Assignor",
         "BadRecordError",
         "BufferFullError",
         "CommitFailedError",
@@ -31,12 +33,14 @@ PUBLIC = {
         "PartitionInfo",
         "ProducerFencedError",
         "PrometheusReporter",
+        "RebalanceProtocol",
         "RecordDeserializationError",
         "RecordMetadata",
         "RecordsLostError",
         "Secret",
         "SendFuture",
         "Shift",
+        "Subscription",
         "Token",
         "TokenProvider",
         "TopicPartition",

@@ -62,6 +62,8 @@ class Leadership:
     replica_ids: tuple[int, ...] = ()
     in_sync_replica_ids: tuple[int, ...] = ()
     offline_replica_ids: tuple[int, ...] = ()
+    racks: frozenset[str] = frozenset()
+    """Those of the brokers with a replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Topic:
                 found.replica_ids,
                 found.in_sync_replica_ids,
                 found.offline_replica_ids,
+                racks=found.racks,
             )
             for partition, found in sorted(self.partitions.items())
         ]
@@ -122,7 +125,8 @@ class Cluster:
             broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in response.brokers
         }
-        topics = [_topic(topic) for topic in response.topics]
+        racks = {each.node_id: each.rack for each in response.brokers if each.rack}
+        topics = [_topic(topic, racks) for topic in response.topics]
         with self._lock:
             for topic in topics:
                 self.topics[topic.name] = self._newest(topic)
@@ -222,7 +226,10 @@ def _epoch(leadership: Leadership) -> int:
     return leadership.leader_epoch
 
 
-def _topic(topic: MetadataResponseTopic) -> Topic:
+_NO_RACKS = frozenset[str]()
+
+
+def _topic(topic: MetadataResponseTopic, racks: Mapping[int, str]) -> Topic:
     return Topic(
         name=topic.name or "",
         topic_id=topic.topic_id,
@@ -235,8 +242,13 @@ def _topic(topic: MetadataResponseTopic) -> Topic:
                 tuple(partition.replica_nodes),
                 tuple(partition.isr_nodes),
                 tuple(partition.offline_replicas),
+                _racks(partition.replica_nodes, racks) if racks else _NO_RACKS,
             )
             for partition in topic.partitions
         },
         error=error_code(topic.error_code),
     )
+
+
+def _racks(node_ids: Iterable[int], racks: Mapping[int, str]) -> frozenset[str]:
+    return frozenset(racks[each] for each in node_ids if each in racks)

@@ -27,9 +27,9 @@ def refuse_class(argument: str, given: object) -> None:
 
 def own(given: object, name: str, base: type | None = None) -> Any:
     """Return an attribute of an object, or None if it has none but that of `base`."""
-    found = getattr(given, name, None)
-    is_bases = base is not None and getattr(found, "__func__", found) is vars(base).get(name)
-    return None if is_bases else found
+    if base is not None and inspect.getattr_static(given, name, None) is vars(base).get(name):
+        return None
+    return getattr(given, name, None)
 
 
 def refuse_slips(
@@ -74,8 +74,11 @@ def refuse_async(argument: str, called: Callable[..., Any], named: str) -> None:
         raise ConfigurationError(argument, f"is an asynchronous {named}", expected)
 
 
-def check_call(argument: str, called: Callable[..., Any], named: str, *parameters: str) -> None:
-    """Raise `ConfigurationError` if a function cannot be called with these, by position."""
+def check_call(argument: str, called: Callable[..., Any], what: str, *parameters: str) -> None:
+    """Raise `ConfigurationError` if a function cannot be called with these, by position.
+
+    `what` begins the error, as in "is a function".
+    """
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):  # Some functions written in C have no signature.
@@ -83,7 +86,7 @@ def check_call(argument: str, called: Callable[..., Any], named: str, *parameter
     try:
         signature.bind(*parameters)
     except TypeError as error:
-        found = f"is a {named} that cannot be called with ({', '.join(parameters)}): {error}"
+        found = f"{what} that cannot be called with ({', '.join(parameters)}): {error}"
         raise ConfigurationError(argument, found, "Take these arguments") from None
 
 

@@ -1,4 +1,4 @@
-"""A partition with its leader and its replicas, as `partitions_for` of the clients returns it."""
+"""A partition with its leader and its replicas: for `partitions_for`, partitioners, assignors."""
 
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -14,6 +14,8 @@ class PartitionInfo(TopicPartition):
     replica_ids: tuple[int, ...] = ()
     in_sync_replica_ids: tuple[int, ...] = ()
     offline_replica_ids: tuple[int, ...] = ()
+    racks: frozenset[str] = frozenset()
+    """The racks of the brokers with a replica. A broker may have none."""
 
     @classmethod
     def of(
@@ -23,6 +25,8 @@ class PartitionInfo(TopicPartition):
         replica_ids: tuple[int, ...],
         in_sync_replica_ids: tuple[int, ...],
         offline_replica_ids: tuple[int, ...],
+        *,
+        racks: frozenset[str] = frozenset(),
     ) -> "PartitionInfo":
         """Return a partition with its brokers."""
         found = cls(*topic_partition)
@@ -30,11 +34,12 @@ class PartitionInfo(TopicPartition):
         found.replica_ids = replica_ids
         found.in_sync_replica_ids = in_sync_replica_ids
         found.offline_replica_ids = offline_replica_ids
+        found.racks = racks
         return found
 
     def __repr__(self) -> str:
         return (
             f"PartitionInfo({self.topic!r}, {self.partition}, leader_id={self.leader_id},"
             f" replica_ids={self.replica_ids}, in_sync_replica_ids={self.in_sync_replica_ids},"
-            f" offline_replica_ids={self.offline_replica_ids})"
+            f" offline_replica_ids={self.offline_replica_ids}, racks={sorted(self.racks)})"
         )

@@ -108,7 +108,7 @@ def _checked(argument: str, given: object, configuration: Mapping[str, object]) 
         raise ConfigurationError(argument, said, f"Give objects with `{_CHANGE}(metric)`")
     for name, parameters in _TAKING.items():
         if found[name] is not None:
-            check_call(argument, found[name], f"reporter's method `{name}`", *parameters)
+            check_call(argument, found[name], f"has a reporter with a method `{name}`", *parameters)
     configure(argument, given, configuration)
     return GivenReporter(type(given).__name__, found)
 

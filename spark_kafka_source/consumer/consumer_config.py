@@ -13,13 +13,19 @@ from spark_kafka_source.consumer.without_effect import (
     OF_A_CONSUMER,
     REFUSED,
 )
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.offset_reset import ResetPolicy, parse_reset
-from spark_kafka_source.groups import GroupConfig
+from spark_kafka_source.groups import GroupConfig, GroupProtocol
+from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.groups.assignors.given import given_assignors
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.settings import Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, spelt
 from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
+
+_PROTOCOL, _REMOTE = "kafka.group.protocol", "kafka.group.remote.assignor"
+_STRATEGY = "kafka.partition.assignment.strategy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,29 @@ class ConsumerConfig:
             typed=TypedConfig.from_settings(settings),
             spelling=spelling,
         )
+
+    def own_assignors(self, given: object, arguments: Mapping[str, object]) -> tuple[Assignor, ...]:
+        """Return the assignors that a user gave beside these arguments; none if none are.
+
+        Raises `ConfigurationError` for what is no assignor, without a group, for a group whose
+        broker divides the partitions, and beside the setting that names assignors.
+        """
+        if given is None:
+            return ()
+        if self.group is None:
+            expected = "Give it: an assignor divides the partitions of a group"
+            raise ConfigurationError("kafka.group.id", "is missing", expected)
+        if self.group.group_protocol is GroupProtocol.CONSUMER:
+            found = "is {}, with which brokers divide the partitions, and assignors are given"
+            expected = f"Leave one of them out; '{_REMOTE}' names an assignor of the brokers"
+            raise ConfigurationError(_PROTOCOL, found, expected, str(self.group.group_protocol))
+        if any(
+            VOCABULARY.option(name) == _STRATEGY and arguments[name] is not None
+            for name in arguments
+        ):
+            expected = "Leave it out: the list of assignors may have names, too"
+            raise ConfigurationError(_STRATEGY, "is given, and assignors, too", expected)
+        return given_assignors(given, arguments)
 
 
 KNOWN = frozenset(

@@ -21,7 +21,9 @@ from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords, Taken
 from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
 from spark_kafka_source.consumer.first_contact import FirstContact
+from spark_kafka_source.consumer.log_lookups import LogLookups
 from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics
+from spark_kafka_source.consumer.one_by_one import one_by_one
 from spark_kafka_source.consumer.one_thread import OneThread
 from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany, is_one
 from spark_kafka_source.consumer.partition_arguments import topic_partition as checked_partition
@@ -33,21 +35,13 @@ from spark_kafka_source.consumer.rebalance_listener import (
     given_listener,
 )
 from spark_kafka_source.consumer.seeking import Seeking
-from spark_kafka_source.consumer.subscription import Subscription, describe_topics
+from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
-from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import ConfigurationError, LocalError, ProtocolError
+from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
-from spark_kafka_source.fetch.offsets import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    NO_OFFSET,
-    OffsetAndEpoch,
-    OffsetAndTimestamp,
-    offsets_for_times,
-)
+from spark_kafka_source.fetch.offsets import OffsetAndEpoch, OffsetAndTimestamp
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
@@ -98,7 +92,8 @@ class KafkaConsumer:
     `columns` names the Arrow columns, in order. The default is the eight columns of the Spark
     source. With `value_format` and `key_format`, and Spark's other options for typed values, the
     consumer decodes values: into Arrow columns, and into dicts for iterated records.
-    `assignors` are your own, and replace `partition_assignment_strategy`. `listener` hears of all
+    `assignors` are your own objects, in place of `partition_assignment_strategy`; see `Assignor`.
+    The list may have names of Kafka's assignors, too. `listener` hears of all
     rebalances; see `ConsumerRebalanceListener`. `metric_reporters` get the figures of `metrics`;
     see `MetricsReporter`.
     """
@@ -109,7 +104,7 @@ class KafkaConsumer:
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         columns: Iterable[str] = COLUMNS_WITH_HEADERS,
-        assignors: Iterable[Assignor] = (),
+        assignors: Iterable[Assignor | str] | None = None,
         listener: RebalanceListener | None = None,
         metric_reporters: Iterable[MetricsReporter] | None = None,
         token_provider: TokenProvider | None = None,
@@ -127,6 +122,7 @@ class KafkaConsumer:
         self._columns = checked_columns(columns)
         with spelt(self._config.spelling):
             self._listener = self._checked_listener(listener)
+            found_assignors = self._config.own_assignors(assignors, configuration)
             self._deserializers = Deserializers.of(deserializers, self._config.typed, configuration)
             reporters = given_reporters(*reporters_given, configuration, self._config.client)
         self._metrics = Metrics(self._config.sensors)
@@ -137,11 +133,12 @@ class KafkaConsumer:
         self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
+        self._log_lookups = LogLookups(self._waiting, self._config.fetch.isolation_level)
         self._seeking = Seeking(self._positions, self._reading.starts, self._waiting)
         self._subscription = Subscription(
             self._client,
             self._config,
-            tuple(assignors),
+            found_assignors,
             self._positions,
             lookups=self._waiting.lookups,
             begin_commit=self._begin_commit,
@@ -346,26 +343,7 @@ class KafkaConsumer:
         stop in the middle of a poll, or an error, a later iteration goes on there.
         """
         while True:
-            yield from self._one_by_one(self.poll())
-
-    def _one_by_one(self, records: ConsumerRecords) -> Iterator[ConsumerRecord]:
-        places = {each: self._positions[each] for each in records.partitions}
-        ends = {each: position.next for each, position in places.items()}
-        marks = {each: places[each].back_to(records.first_offset(each)) for each in places}
-        for record in records:
-            where = TopicPartition(record.topic, record.partition)
-            position = places.get(where)
-            if position is None:
-                continue
-            is_assigned = self._positions.get(where) is position
-            if not is_assigned or position.paused or position.next is not marks[where]:
-                del places[where]  # Paused, revoked or moved by the user.
-                continue
-            marks[where] = position.back_to(record.offset + 1)
-            yield record
-        for where, position in places.items():
-            if position.next is marks[where]:
-                position.next = ends[where]
+            yield from one_by_one(self.poll(), self._positions)
 
     def wakeup(self) -> None:
         """End the call that another thread waits in, or the next call that waits.
@@ -502,7 +480,8 @@ class KafkaConsumer:
     @_by_one_thread
     def list_topics(self, timeout_ms: int | None = None) -> dict[str, Topic]:
         """Return all topics that this user may see, with their partitions' leaders."""
-        return {each.name: each for each in self._describe(None, timeout_ms)}
+        found = self._log_lookups.describe(None, self._or_default(timeout_ms))
+        return {each.name: each for each in found}
 
     @_by_one_thread
     def partitions_for(self, topic: str, timeout_ms: int | None = None) -> list[PartitionInfo]:
@@ -510,37 +489,23 @@ class KafkaConsumer:
 
         Each is a `TopicPartition` that has its leader and its replicas, too.
         """
-        for found in self._describe([topic], timeout_ms):
-            if found.error.code:
-                raise topic_failure(found.error, topic)
-            return found.partition_infos
-        raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
-
-    def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:
-        time_ms = self._or_default(timeout_ms)
-        return self._waiting.ask(
-            "Metadata",
-            lambda client: describe_topics(client, names, Deadline.after_ms(time_ms)),
-            time_ms,
-        )
+        return self._log_lookups.partitions_of(topic, self._or_default(timeout_ms))
 
     @_by_one_thread
     def beginning_offsets(
         self, topic_partitions: OneOrMany, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Return the first offset that each partition still has."""
-        return self._ends(
-            dict.fromkeys(checked_partitions(topic_partitions), EARLIEST_TIMESTAMP), timeout_ms
-        )
+        partitions = checked_partitions(topic_partitions)
+        return self._log_lookups.beginnings(partitions, self._or_default(timeout_ms))
 
     @_by_one_thread
     def end_offsets(
         self, topic_partitions: OneOrMany, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
         """Return each partition's offset after the last record that `isolation_level` shows."""
-        return self._ends(
-            dict.fromkeys(checked_partitions(topic_partitions), LATEST_TIMESTAMP), timeout_ms
-        )
+        partitions = checked_partitions(topic_partitions)
+        return self._log_lookups.ends(partitions, self._or_default(timeout_ms))
 
     @_by_one_thread
     def offsets_for_times(
@@ -548,26 +513,7 @@ class KafkaConsumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offset at or after a time, in ms since the epoch, or None."""
         checked_partitions(timestamps_ms)
-        wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
-        if wrong:
-            raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
-        found = self._list_offsets(timestamps_ms, timeout_ms)
-        return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
-
-    def _ends(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
-    ) -> dict[TopicPartition, int]:
-        return {each: at.offset for each, at in self._list_offsets(timestamps, timeout_ms).items()}
-
-    def _list_offsets(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: int | None
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        level, time_ms = self._config.fetch.isolation_level, self._or_default(timeout_ms)
-        return self._waiting.ask(
-            "ListOffsets",
-            lambda client: offsets_for_times(client, timestamps, level, timeout_ms=time_ms),
-            time_ms,
-        )
+        return self._log_lookups.for_times(timestamps_ms, self._or_default(timeout_ms))
 
     # -- offsets of the group ----------------------------------------------------------------------
 

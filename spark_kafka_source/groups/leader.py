@@ -1,8 +1,9 @@
 """The work of the group's leader: it divides the partitions, and watches the divided topics."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from spark_kafka_source.client import Retry
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.groups.assignors import (
     Assignment,
@@ -48,11 +49,34 @@ def divide(
     if response.skip_assignment:
         return watched, []
     assigned = assignor.assign(cluster, subscriptions)
+    _check_kinds(assignor.name, subscriptions, assigned)
     if is_cooperative and assignor.name != _CHECKS_CLAIMS:
         _check_nothing_moves(assignor.name, subscriptions, assigned)
     return watched, [
         SyncGroupRequestAssignment(member_id, each.encode()) for member_id, each in assigned.items()
     ]
+
+
+def _check_kinds(
+    name: str, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
+) -> None:
+    """Check what an assignor returned: a user may have written it."""
+    if not isinstance(assigned, Mapping):
+        raise LocalError(
+            f"assignor {name!r} returned a {type(assigned).__name__}: return a dict, with an "
+            "Assignment for each member id"
+        )
+    for member_id, each in assigned.items():
+        if member_id not in subscriptions:
+            raise LocalError(
+                f"assignor {name!r} returned an assignment for {member_id!r}, which is no member's "
+                "id: the keys of `subscriptions` are"
+            )
+        if not isinstance(each, Assignment):
+            raise LocalError(
+                f"assignor {name!r} returned a {type(each).__name__} for member {member_id!r}: "
+                "return an Assignment, as Assignment((TopicPartition('events', 0),))"
+            )
 
 
 def _check_nothing_moves(
@@ -142,5 +166,9 @@ def changed_topics(before: Cluster, now: Cluster, *, by_rack: bool) -> list[str]
         topic
         for topic, found in before.items()
         if len(found) != len(now.get(topic, ()))
-        or (by_rack and list(found) != list(now.get(topic, ())))
+        or (by_rack and _racks(found) != _racks(now.get(topic, ())))
     )
+
+
+def _racks(partitions: Iterable[PartitionInfo]) -> list[frozenset[str]]:
+    return [each.racks for each in partitions]

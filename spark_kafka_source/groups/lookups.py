@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Collection
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.groups.assignors import Cluster
 from spark_kafka_source.net import Deadline
@@ -12,8 +12,10 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest, Metad
 TopicsOf = Callable[[Collection[str], Deadline], Cluster]
 
 
-def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Deadline) -> Cluster:
-    """Return the partitions of topics, each with the racks of its replicas. Ask once.
+def partitions_to_assign(
+    client: KafkaClient, topics: Collection[str], deadline: Deadline
+) -> Cluster:
+    """Return the partitions of topics, with their brokers. Ask once.
 
     A topic that does not exist (yet), or has no leaders (yet), is left out. Raises `BrokerError` if
     the broker refuses to describe a topic, and the errors of a client.
@@ -22,16 +24,7 @@ def partition_racks(client: KafkaClient, topics: Collection[str], deadline: Dead
     for topic in found:
         if topic.error.code and not topic.error.retriable:
             raise BrokerError(topic.error, f"Metadata of {topic.name}, to assign its partitions")
-    return {topic.name: _racks(client, topic) for topic in found if not topic.error.code}
-
-
-def _racks(client: KafkaClient, topic: Topic) -> list[frozenset[str]]:
-    brokers = client.cluster.brokers
-    racks = []
-    for partition in sorted(topic.partitions):
-        replicas = (brokers.get(each) for each in topic.partitions[partition].replica_ids)
-        racks.append(frozenset(each.rack for each in replicas if each is not None and each.rack))
-    return racks
+    return {topic.name: topic.partition_infos for topic in found if not topic.error.code}
 
 
 def topic_names(

@@ -29,7 +29,7 @@ from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.listener import RebalanceListener
-from spark_kafka_source.groups.lookups import partition_racks, topic_names
+from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.participant import Outgoing, Participant, Step
 from spark_kafka_source.net import Deadline, Wakeup, readable
@@ -278,7 +278,7 @@ def classic_membership(
     hooks: Hooks | None = None,
 ) -> Membership:
     """Create a member of the classic protocol (`group.protocol=classic`)."""
-    topics_of = partial(partition_racks, client)
+    topics_of = partial(partitions_to_assign, client)
     participant = ClassicParticipant(
         config,
         assignors,

@@ -77,7 +77,7 @@ def given_partitioner(
     refuse_class(_NAME, given)
     method = getattr(given, "partition", None)
     if callable(method):
-        check_call(_NAME, method, "method `partition`", *_OF_METHOD)
+        check_call(_NAME, method, "has a method `partition`", *_OF_METHOD)
         close = method_of(_NAME, given, "close")
         configure(_NAME, given, configuration)
         return GivenPartitioner(_by_method(method), close or (lambda: None))
@@ -87,7 +87,7 @@ def given_partitioner(
             f"Give a function, a name, or an object with `partition({', '.join(_OF_METHOD)})`"
         )
         raise ConfigurationError(_NAME, found, expected)
-    check_call(_NAME, given, "function", *_OF_FUNCTION)
+    check_call(_NAME, given, "is a function", *_OF_FUNCTION)
     return GivenPartitioner(_by_function(given))
 
 

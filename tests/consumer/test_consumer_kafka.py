@@ -16,10 +16,12 @@ from spark_kafka_source import KafkaConsumer, TopicPartition
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import Codec, Record
 from spark_kafka_source.testing import LocalKafka, Producer
+from tests.documentation.pages import DOCS, blocks
 
 pytestmark = pytest.mark.kafka
 
 PATIENCE_SECONDS = 40
+PAGE = DOCS / "consumer.md"
 
 
 @contextmanager
@@ -200,6 +202,44 @@ def test_a_static_member_that_comes_back_keeps_its_partitions(
             assert generation is not None
             assert again is not None
             assert again.generation_id == generation.generation_id
+
+
+def by_weight(weight: int) -> Any:
+    """Return an assignor of the page."""
+    (source,) = (each.source for each in blocks(PAGE) if "class ByWeight" in each.source)
+    names: dict[str, Any] = {}
+    exec(source[: source.index("with KafkaConsumer")], names)
+    return names["ByWeight"](weight)
+
+
+def noting(seen: list[Any], divide: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def assign(cluster: Any, subscriptions: Any) -> Any:
+        seen.append(cluster)
+        return divide(cluster, subscriptions)
+
+    return assign
+
+
+def test_an_assignor_of_ones_own_beside_a_member_that_does_not_have_it(
+    kafka: LocalKafka, topic: str
+) -> None:
+    kafka.create_topic(topic, 6)
+    group = new_group()
+    heavy, light = by_weight(2), by_weight(1)
+    seen = list[Any]()
+    for each in (heavy, light):
+        each.assign = noting(seen, each.assign)
+    with (
+        consuming(kafka, topic, group_id=group, assignors=[heavy, "range"]) as one,
+        consuming(kafka, topic, group_id=group, assignors=[light, "range"]) as two,
+    ):
+        poll_until(lambda: (len(one.assignment()), len(two.assignment())) == (4, 2), one, two)
+        assert [each.partition for each in seen[-1][topic]] == list(range(6))
+        assert all(each.leader_id in each.replica_ids for each in seen[-1][topic])
+        with consuming(kafka, topic, group_id=group, partition_assignment_strategy="range") as peer:
+            members = (one, two, peer)
+            poll_until(lambda: [len(each.assignment()) for each in members] == [2, 2, 2], *members)
+        poll_until(lambda: (len(one.assignment()), len(two.assignment())) == (4, 2), one, two)
 
 
 class _AtStored:

@@ -26,7 +26,7 @@ from tests.net.ports import LOOPBACK, refused_port
 
 PAGE = DOCS / "monitoring.md"
 DASHBOARD = PROJECT / "conf" / "grafana-dashboard.json"
-_NAME = re.compile(r"\bpykafka_(?:query|client)_\w+")
+_NAME = re.compile(r"\bpykafka_(?:query|consumer|producer)_\w+")
 _ROWS = 120
 _IN_TIME_SECONDS = 60.0
 
@@ -93,8 +93,8 @@ def test_the_exporter_shows_queries_and_clients(address: str) -> None:
     lag = found["pykafka_query_lag_records"]
     assert lag == {(str(each), query, "events-monitoring"): 0 for each in range(2)}
     assert found["pykafka_query_batch_seconds"][query,] > 0
-    assert found["pykafka_client_record_error_rate"]["writer", ""] == 0
-    assert ("reader", "") in found["pykafka_client_records_lag_max"]
+    assert found["pykafka_producer_record_error_rate"]["writer",] == 0
+    assert ("reader",) in found["pykafka_consumer_records_lag_max"]
 
 
 @pytest.mark.spark

@@ -25,6 +25,7 @@ from spark_kafka_source.protocol.messages.membership import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.client.clock import Clock
+from tests.groups.assignors.topics import topics
 from tests.groups.members import Deal, Told
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -38,7 +39,7 @@ class Alone:
 
     cooperative: bool = False
     config: dict[str, Any] = field(default_factory=dict)
-    cluster: Cluster = field(default_factory=lambda: {"t": [frozenset(), frozenset()]})
+    cluster: Cluster = field(default_factory=lambda: topics(t=2))
 
     def __post_init__(self) -> None:
         eager, cooperative = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE

@@ -36,6 +36,7 @@ from spark_kafka_source.protocol.messages.membership import (
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone import T0, T1, Alone
+from tests.groups.assignors.topics import in_racks, topics
 from tests.groups.members import Deal
 
 U0 = TopicPartition("u", 0)
@@ -384,7 +385,7 @@ def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:
     alone.participant.next_request()
     alone.poll()
     assert alone.state() is State.STABLE
-    alone.cluster = {"t": [frozenset()] * 3}
+    alone.cluster = topics(t=3)
     alone.clock.now_seconds += 61
     alone.participant.next_request()
     alone.poll()
@@ -471,7 +472,7 @@ def test_kafkas_own_assignor_says_itself_which_claims_count(name: str) -> None:
 
 
 def test_racks_that_change_are_news_only_where_racks_matter() -> None:
-    before, now = {"t": [frozenset("a")]}, {"t": [frozenset("b")]}
+    before, now = in_racks(t="a"), in_racks(t="b")
     assert changed_topics(before, now, by_rack=True) == ["t"]
     assert changed_topics(before, now, by_rack=False) == []
     assert changed_topics(before, {}, by_rack=False) == ["t"]

@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
-from spark_kafka_source.groups.lookups import partition_racks, topic_names
+from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.protocol.messages.metadata import (
@@ -107,10 +107,12 @@ def soon() -> Deadline:
 def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.cluster.racks.update({0: "a", 1: "b"})
     broker.create_topic("u", 3)
-    assert partition_racks(client, ["u", "none"], soon()) == {
-        "u": [frozenset("a"), frozenset("b"), frozenset()]
-    }
-    assert partition_racks(client, [], soon()) == {}
+    found = partitions_to_assign(client, ["u", "none"], soon())
+    assert found == {"u": [TopicPartition("u", each) for each in range(3)]}
+    assert [each.racks for each in found["u"]] == [frozenset("a"), frozenset("b"), frozenset()]
+    assert [each.leader_id for each in found["u"]] == [0, 1, 2]
+    assert [each.replica_ids for each in found["u"]] == [(0,), (1,), (2,)]
+    assert partitions_to_assign(client, [], soon()) == {}
     u = broker.cluster.topics["u"].topic_id
     assert topic_names(client, [u, uuid.uuid4()], soon()) == {u: "u"}
     nameless = MetadataResponse(topics=[MetadataResponseTopic(0, None, u)])
@@ -118,4 +120,4 @@ def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient
     assert topic_names(client, [u], soon()) == {}
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Metadata of u, to assign its partitions"):
-        partition_racks(client, ["u"], soon())
+        partitions_to_assign(client, ["u"], soon())

@@ -17,10 +17,10 @@ from spark_kafka_source.protocol.messages.membership import (
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from tests.client.clock import Clock
 from tests.groups.alone import T0, T1, Alone
+from tests.groups.assignors.topics import topics
 from tests.groups.members import member
 from tests.memory_broker import MemoryBroker
 
-NO_RACK = frozenset[str]()
 RETRY = Retry(backoff_ms=100, backoff_max_ms=1_000)
 
 
@@ -32,8 +32,7 @@ def alone() -> Iterator[Alone]:
 
 
 def watch(clock: Clock, **divided: int) -> TopicWatch:
-    cluster = {name: [NO_RACK] * count for name, count in divided.items()}
-    return TopicWatch(cluster, 60.0, RETRY, clock.monotonic, by_rack=False)
+    return TopicWatch(topics(**divided), 60.0, RETRY, clock.monotonic, by_rack=False)
 
 
 def looks(clock: Clock, watched: TopicWatch, seconds: float) -> list[tuple[float, set[str]]]:
@@ -43,7 +42,7 @@ def looks(clock: Clock, watched: TopicWatch, seconds: float) -> list[tuple[float
     while watched.due_seconds <= end_seconds:
         clock.now_seconds = watched.due_seconds
         due = watched.due_topics()
-        watched.changed(due, {"there": [NO_RACK]})
+        watched.changed(due, topics(there=1))
         found.append((clock.now_seconds, set(due)))
     return found
 
@@ -89,7 +88,7 @@ def test_a_topic_that_goes_away_is_missing_from_then_on() -> None:
 def test_a_leader_joins_once_for_a_topic_that_comes(alone: Alone) -> None:
     alone.cluster = {}
     alone.settle()
-    alone.cluster = {"t": [NO_RACK] * 2}
+    alone.cluster = topics(t=2)
     alone.clock.now_seconds += 2
     alone.participant.next_request()
     alone.poll()
@@ -140,7 +139,7 @@ def test_one_who_follows_never_looks(alone: Alone, monkeypatch: pytest.MonkeyPat
 
 def test_a_leader_that_is_told_of_partitions_looks_at_once(alone: Alone) -> None:
     alone.settle(T0, T1)
-    alone.cluster = {"t": [NO_RACK] * 3}
+    alone.cluster = topics(t=3)
     alone.participant.next_request()
     alone.poll()
     assert alone.state() is State.STABLE

@@ -1,14 +1,18 @@
 """The interface of assignors. The leader's assignor divides the partitions of the group."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
 
-Cluster = Mapping[str, Sequence[frozenset[str]]]
-"""For each topic, the racks of the replicas of each partition, in the order of the partitions."""
+Cluster = Mapping[str, Sequence[PartitionInfo]]
+"""The partitions of each topic, in order, with their leaders, replicas and racks."""
+TopicRacks = Mapping[str, Sequence[frozenset[str]]]
+"""The racks of each partition of each topic: what Kafka's own assignors look at."""
 
 
 class RebalanceProtocol(Enum):
@@ -21,58 +25,69 @@ class RebalanceProtocol(Enum):
 class Assignor(Protocol):
     """An assignor, which divides the partitions among the members of a group.
 
-    Each member creates its own, without arguments. Only the leader calls `assign`. A class with
-    these attributes is enough:
-
-        class Everything:
-            name, protocol = "everything-to-the-first", RebalanceProtocol.EAGER
-
-            def user_data(self, topics):
-                return None
+        class Everything(Assignor):
+            name = "everything-to-the-first"
 
             def assign(self, cluster, subscriptions):
                 first = min(subscriptions)
-                every = [TopicPartition(t, p) for t in cluster for p in range(len(cluster[t]))]
+                every = [each for topic in cluster for each in cluster[topic]]
                 return {m: Assignment(tuple(every) if m == first else ()) for m in subscriptions}
 
-            def on_assignment(self, assignment, generation_id):
-                pass
+        KafkaConsumer(..., assignors=[Everything()])
+
+    A subclass writes `name` and `assign`. Each consumer has an object of its own. Only that of the
+    leader is asked to `assign`, in the thread that talks to the coordinator. If it has a method
+    `configure`, that gets the arguments of the consumer first.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Name in JoinGroup. The coordinator chooses an assignor that all members have."""
 
     @property
     def protocol(self) -> RebalanceProtocol:
-        """The best protocol that the assignor supports.
+        """The best protocol that the assignor supports; EAGER by default.
 
         An assignor that supports COOPERATIVE must support EAGER, too: the group uses EAGER as soon
         as another of its assignors supports nothing better.
         """
+        return RebalanceProtocol.EAGER
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """Return data for the leader's assignor, which gets it as `Subscription.user_data`."""
+        """Return data for the leader's assignor, which gets it as `Subscription.user_data`.
 
+        The default is None.
+        """
+        return None
+
+    @abstractmethod
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
         """Divide the partitions: return an assignment for each member, by its member id.
 
-        A topic that is not in `cluster` does not exist (yet). If a partition is to move, a
-        COOPERATIVE assignor gives it to no member at first. Its owner gives it up and joins again;
-        then the assignor can give it to another member.
+        `cluster` has the partitions of the topics of all members. Each is a `PartitionInfo`: a
+        `TopicPartition` with its leader, replicas and racks. A topic that is not in it does not
+        exist (yet). If a partition is to move, a COOPERATIVE assignor gives it to no member at
+        first. Its owner gives it up and joins again; then the assignor can give it to another
+        member.
         """
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Note this member's assignment in the group's generation `generation_id`."""
+        """Note this member's assignment in the group's generation `generation_id`.
+
+        It is called in the thread that polls. The default does nothing.
+        """
+        return
 
 
-def topics_to_assign(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> Cluster:
-    """Return the topics of the cluster with subscribers, in the order in which Java visits them."""
+def topics_to_assign(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> TopicRacks:
+    """Return the racks of topics with subscribers, in the order in which Java visits the topics."""
     members = in_hash_order(subscriptions)
     topics = in_hash_order(topic for each in members for topic in subscriptions[each].topics)
-    return {topic: cluster[topic] for topic in topics if cluster.get(topic)}
+    there = (topic for topic in topics if cluster.get(topic))
+    return {topic: [each.racks for each in cluster[topic]] for topic in there}
 
 
 def differ(partitions: Iterable[frozenset[str]], members: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.assignor import TopicRacks
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order
 from spark_kafka_source.groups.assignors.subscription import Subscription
 from spark_kafka_source.topic_partition import TopicPartition
@@ -33,7 +33,7 @@ class Owned:
 
 
 def settle(
-    topics: Cluster, subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
+    topics: TopicRacks, subscriptions: Mapping[str, Subscription], claims: Mapping[str, Claim]
 ) -> Owned:
     """Decide which claims hold: of two claims to a partition, the one of the newer generation."""
     owned = Owned({member: {} for member in in_hash_order(subscriptions)})

@@ -7,7 +7,7 @@ better. The rest goes first to members in the racks of the replicas, then to any
 from collections import deque
 from collections.abc import Iterable
 
-from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.assignor import TopicRacks
 from spark_kafka_source.groups.assignors.claims import Owned, Partitions
 from spark_kafka_source.groups.assignors.hash_order import sort_key
 from spark_kafka_source.groups.assignors.racks import Racks
@@ -17,7 +17,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 class ConstrainedAssignment:
     """The assignment, as `assigned`. `moving` has partitions that others may own, by new owner."""
 
-    def __init__(self, topics: Cluster, racks: Racks, owned: Owned) -> None:
+    def __init__(self, topics: TopicRacks, racks: Racks, owned: Owned) -> None:
         members = owned.by_member
         self.assigned: dict[str, Partitions] = {member: {} for member in members}
         self.moving: dict[TopicPartition, str] = {}

@@ -8,7 +8,7 @@ least two fewer.
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 
-from spark_kafka_source.groups.assignors.assignor import Cluster
+from spark_kafka_source.groups.assignors.assignor import TopicRacks
 from spark_kafka_source.groups.assignors.claims import Owned, Partitions
 from spark_kafka_source.groups.assignors.hash_order import sort_key
 from spark_kafka_source.groups.assignors.members import subscribers
@@ -29,7 +29,7 @@ class GeneralAssignment:
 
     def __init__(
         self,
-        topics: Cluster,
+        topics: TopicRacks,
         subscriptions: Mapping[str, Subscription],
         racks: Racks,
         owned: Owned,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from spark_kafka_source.groups.assignors.assignor import Cluster, differ
+from spark_kafka_source.groups.assignors.assignor import TopicRacks, differ
 from spark_kafka_source.groups.assignors.subscription import Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -16,7 +16,7 @@ class Racks:
     racks.
     """
 
-    def __init__(self, topics: Cluster, subscriptions: Mapping[str, Subscription]) -> None:
+    def __init__(self, topics: TopicRacks, subscriptions: Mapping[str, Subscription]) -> None:
         members = {member: each.rack_id for member, each in subscriptions.items() if each.rack_id}
         every = (partition for partitions in topics.values() for partition in partitions)
         self.known = bool(members)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups.assignors import ASSIGNORS, Assignment, Subscription
 from spark_kafka_source.protocol import encode
 from spark_kafka_source.protocol.messages.consumer_protocol import (
@@ -16,9 +17,9 @@ from spark_kafka_source.protocol.messages.consumer_protocol import (
     decode_versioned,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.groups.assignors.topics import partitions
+from tests.groups.assignors.topics import described, partitions
 
-Racks = dict[str, list[frozenset[str]]]
+Described = dict[str, list[PartitionInfo]]
 MISSING = "missing"
 
 
@@ -53,21 +54,23 @@ class Member:
 class Group:
     """A group, as its leader sees it."""
 
-    cluster: Racks
+    cluster: Described
     members: dict[str, Member]
 
 
-def cluster_of(random: Random, topics: int, most: int, racks: list[str]) -> Racks:
+def cluster_of(random: Random, topics: int, most: int, racks: list[str]) -> Described:
     """Create topics of 0 to `most` partitions. Each partition is in some of the racks."""
     names = [f"{random.choice(['t', 'events-', 'a.b_'])}{each}" for each in range(topics)]
     even = random.random() < 0.3
-    return {
-        name: [
-            frozenset(random.sample(racks, random.randint(min(1, len(racks)), len(racks))))
-            for _ in range(most if even else random.randint(0, most))
-        ]
-        for name in names
-    }
+    return described(
+        {
+            name: [
+                frozenset(random.sample(racks, random.randint(min(1, len(racks)), len(racks))))
+                for _ in range(most if even else random.randint(0, most))
+            ]
+            for name in names
+        }
+    )
 
 
 def member_id(random: Random) -> str:
@@ -109,7 +112,7 @@ def groups(draw: st.DrawFn) -> Group:
     return Group(cluster, members)
 
 
-def _topics(random: Random, cluster: Racks) -> tuple[str, ...]:
+def _topics(random: Random, cluster: Described) -> tuple[str, ...]:
     known = sorted([*cluster, MISSING])
     return tuple(sorted(random.sample(known, random.randint(1, len(known)))))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups.assignors import Cluster, Subscription
 
 
@@ -51,7 +52,7 @@ class KafkaAssignors:
     ) -> dict[str, bytes]:
         """Return each member's assignment, from subscriptions in any version."""
         topics = (
-            ":".join([_hex(topic), *("/".join(map(_hex, sorted(each))) for each in partitions)])
+            ":".join([_hex(topic), *map(_racks, partitions)])
             for topic, partitions in cluster.items()
         )
         members = (
@@ -100,6 +101,10 @@ class KafkaAssignors:
         if answer.startswith("error"):
             raise RefusedError(answer)
         return answer.removesuffix("\n")
+
+
+def _racks(partition: PartitionInfo) -> str:
+    return "/".join(map(_hex, sorted(partition.racks)))
 
 
 def _hex(text: str | None) -> str:

@@ -13,6 +13,7 @@ from spark_kafka_source.groups.assignors import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.assignors.groups import cluster_of, member_id
+from tests.groups.assignors.topics import info
 
 RACKS = ["a", "b", "c"]
 
@@ -133,7 +134,8 @@ class Rounds:
 
     def _grow(self) -> None:
         topic = self.random.choice(list(self.cluster))
-        self.cluster[topic] += [frozenset(RACKS[:1] if self.racks else [])] * 3
+        racks, count = frozenset(RACKS[:1] if self.racks else []), len(self.cluster[topic])
+        self.cluster[topic] += [info(topic, count + each, racks) for each in range(3)]
 
     def _any(self, members: dict[str, Member]) -> str:
         return self.random.choice(list(members))

@@ -18,7 +18,15 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order, sort_key
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.assignors.rounds import Rounds
-from tests.groups.assignors.topics import in_racks, owning, partition, partitions, topics, wanting
+from tests.groups.assignors.topics import (
+    described,
+    in_racks,
+    owning,
+    partition,
+    partitions,
+    topics,
+    wanting,
+)
 
 THREE = {member: wanting("t", "u") for member in "abc"}
 STATIC = {
@@ -152,7 +160,7 @@ MEMBERS = st.dictionaries(
 )
 CLUSTERS = st.dictionaries(
     st.sampled_from(["t", "u", "v"]), st.lists(st.frozensets(st.sampled_from("xyz")), max_size=7)
-)
+).map(described)
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)

@@ -1,19 +1,34 @@
 """Short forms of clusters and subscriptions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups.assignors import NO_GENERATION, Cluster, Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 
 
 def topics(**partitions: int) -> Cluster:
     """Create topics with these partition counts and unknown racks."""
-    return {topic: [frozenset()] * count for topic, count in partitions.items()}
+    return described({topic: [frozenset()] * count for topic, count in partitions.items()})
 
 
 def in_racks(**partitions: str) -> Cluster:
     """Create topics with partitions in one-letter racks, as `t="ab bc"`."""
-    return {topic: [frozenset(each) for each in text.split()] for topic, text in partitions.items()}
+    return described(
+        {topic: [frozenset(each) for each in text.split()] for topic, text in partitions.items()}
+    )
+
+
+def described(racks: Mapping[str, Sequence[frozenset[str]]]) -> dict[str, list[PartitionInfo]]:
+    """Create topics with partitions in these racks."""
+    return {
+        topic: [info(topic, number, each) for number, each in enumerate(partitions)]
+        for topic, partitions in racks.items()
+    }
+
+
+def info(topic: str, number: int, racks: frozenset[str] = frozenset()) -> PartitionInfo:
+    return PartitionInfo.of(TopicPartition(topic, number), 0, (), (), (), racks=racks)
 
 
 def wanting(*wanted: str, rack: str | None = None, instance: str | None = None) -> Subscription:
@@ -37,4 +52,4 @@ def partition(name: str) -> TopicPartition:
 
 
 def partitions(cluster: Cluster) -> list[TopicPartition]:
-    return [TopicPartition(topic, each) for topic in cluster for each in range(len(cluster[topic]))]
+    return [TopicPartition(*each) for topic in cluster for each in cluster[topic]]

@@ -1,0 +1,81 @@
+"""What a consumer's user asks of the cluster: topics, and offsets of logs."""
+
+from collections.abc import Collection, Mapping
+
+from spark_kafka_source.client import Topic
+from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.consumer.subscription import describe_topics
+from spark_kafka_source.consumer.waiting import Waiting
+from spark_kafka_source.denials import topic_failure
+from spark_kafka_source.errors import LocalError, ProtocolError
+from spark_kafka_source.fetch.offsets import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    NO_OFFSET,
+    OffsetAndTimestamp,
+    offsets_for_times,
+)
+from spark_kafka_source.net import Deadline
+from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.topic_partition import TopicPartition
+
+Timestamps = Mapping[TopicPartition, int]
+
+
+class LogLookups:
+    """Questions to the cluster. Each waits up to its timeout, and can be woken."""
+
+    def __init__(self, waiting: Waiting, isolation_level: IsolationLevel) -> None:
+        self._waiting = waiting
+        self._isolation_level = isolation_level
+
+    def describe(self, names: list[str] | None, timeout_ms: int) -> list[Topic]:
+        """Return these topics, or all for None."""
+        return self._waiting.ask(
+            "Metadata",
+            lambda client: describe_topics(client, names, Deadline.after_ms(timeout_ms)),
+            timeout_ms,
+        )
+
+    def partitions_of(self, topic: str, timeout_ms: int) -> list[PartitionInfo]:
+        """Return the partitions of a topic. Raises `BrokerError` if there is no such topic."""
+        for found in self.describe([topic], timeout_ms):
+            if found.error.code:
+                raise topic_failure(found.error, topic)
+            return found.partition_infos
+        raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
+
+    def beginnings(
+        self, partitions: Collection[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, int]:
+        """Return the first offsets."""
+        return self._at(dict.fromkeys(partitions, EARLIEST_TIMESTAMP), timeout_ms)
+
+    def ends(
+        self, partitions: Collection[TopicPartition], timeout_ms: int
+    ) -> dict[TopicPartition, int]:
+        """Return the offsets after the last records that the isolation level shows."""
+        return self._at(dict.fromkeys(partitions, LATEST_TIMESTAMP), timeout_ms)
+
+    def for_times(
+        self, timestamps_ms: Timestamps, timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first offsets at or after these times. Raises `LocalError` for one below 0."""
+        wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
+        if wrong:
+            raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
+        found = self._list(timestamps_ms, timeout_ms)
+        return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
+
+    def _at(self, timestamps: Timestamps, timeout_ms: int) -> dict[TopicPartition, int]:
+        return {each: at.offset for each, at in self._list(timestamps, timeout_ms).items()}
+
+    def _list(
+        self, timestamps: Timestamps, timeout_ms: int
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        level = self._isolation_level
+        return self._waiting.ask(
+            "ListOffsets",
+            lambda client: offsets_for_times(client, timestamps, level, timeout_ms=timeout_ms),
+            timeout_ms,
+        )
