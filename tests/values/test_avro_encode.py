@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.plain_types import as_plain
 from spark_kafka_source.values.avro import Reader, encode, fit, parse_schema
-from spark_kafka_source.values.fitting import UnfitColumnError, as_plain
+from spark_kafka_source.values.fitting import UnfitColumnError
 from tests.values.avro_oracle import decoded, expected, plain, read, written
 from tests.values.avro_schemas import logical, schemas, values
 from tests.values.test_avro_cases import array, fixed, of, record
