@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.values.fitting import below, is_any
+from spark_kafka_source.records.plain_types import is_any
+from spark_kafka_source.values.fitting import below
 
 Convert = Callable[[Any], Any]
 

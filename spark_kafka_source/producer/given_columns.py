@@ -9,6 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from spark_kafka_source.errors import LocalError
+from spark_kafka_source.records.plain_types import as_plain, plain
 
 
 class HasArrowStream(Protocol):
@@ -43,7 +44,7 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
     """Return the columns as a table or a record batch.
 
     Takes objects with `__arrow_c_stream__` or `__arrow_c_array__`, as those of Polars, DuckDB and
-    pandas. A stream is read to its end. Types of Arrow that records do not need are converted:
+    pandas. A stream is read to its end. Types of Arrow that records do not need are converted, as
     views, dictionaries and large lists. Raises `TypeError` for anything else.
 
     Raises `UnknownColumnError` for a name that is a record's column but for its case. Without a
@@ -63,8 +64,7 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
     lost = [each.name for each in others if not pa.types.is_null(each.type)]
     if lost and "value" not in found.schema.names:
         raise UnknownColumnError(lost[0], "Without a column 'value' no record has a value")
-    schema = pa.schema([each.with_type(_plain(each.type)) for each in found.schema])
-    return found if schema.equals(found.schema) else found.cast(schema)
+    return _plain(found)
 
 
 def _check_names(names: Collection[str]) -> None:
@@ -92,19 +92,15 @@ def _refused(columns: object) -> TypeError:
     )
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type without views, dictionaries and large lists."""
-    types = pa.types
-    if types.is_string_view(kind):
-        return pa.large_string()
-    if types.is_binary_view(kind):
-        return pa.large_binary()
-    if types.is_dictionary(kind):
-        return _plain(kind.value_type)
-    if types.is_list(kind) or types.is_large_list(kind):
-        item = kind.value_field
-        plain = item.with_type(_plain(item.type))
-        return kind if types.is_list(kind) and plain.equals(item) else pa.list_(plain)
-    if types.is_struct(kind):
-        return pa.struct([each.with_type(_plain(each.type)) for each in kind])
-    return kind
+def _plain(columns: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+    """Return the columns with those of records in their plain types."""
+    for place, each in enumerate(columns.schema):
+        wanted = plain(each.type, keeps_large=True)
+        if each.name in _COLUMNS and wanted != each.type:
+            column = columns.column(place)
+            if isinstance(column, pa.ChunkedArray):
+                column = pa.chunked_array([as_plain(one, wanted) for one in column.chunks], wanted)
+            else:
+                column = as_plain(column, wanted)
+            columns = columns.set_column(place, each.with_type(wanted), column)
+    return columns

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
+from spark_kafka_source.records.plain_types import is_any
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.outcome import Mask
 
@@ -100,88 +101,6 @@ def missing_field(path: str, wanted: object) -> NoReturn:
 
 
 # -- leaves ----------------------------------------------------------------------------------------
-
-
-def plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which encoders take a column: the same values in Arrow's first form.
-
-    Texts and lists with large offsets or views, dictionaries and fixed sizes become plain ones.
-    """
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, plain(each.type)) for each in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(plain(kind.key_type), plain(kind.item_type))
-    if is_any(kind, *_LISTS):
-        return pa.list_(pa.field("element", plain(kind.value_type)))
-    if is_any(kind, "dictionary", "run_end_encoded"):
-        return plain(kind.value_type)
-    return _plain_leaf(kind)
-
-
-def _plain_leaf(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        return plain(kind.storage_type)
-    if is_any(kind, "large_string", "string_view"):
-        return pa.string()
-    if is_any(kind, "large_binary", "binary_view", "fixed_size_binary"):
-        return pa.binary()
-    is_small = is_any(kind, "decimal") and kind.bit_width < 128
-    return pa.decimal128(kind.precision, kind.scale) if is_small else kind
-
-
-def is_any(kind: pa.DataType, *names: str) -> bool:
-    """Whether a type is one of these, named as in `pyarrow.types` behind `is_`."""
-    return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
-
-
-def as_plain(array: pa.Array, wanted: pa.DataType | None = None) -> pa.Array:
-    """Return the column in its plain type, which is `wanted` if that is known already.
-
-    Arrow's own cast is for leaves only. It makes invalid arrays of views of lists, and of sliced
-    lists with a field of the null type.
-    """
-    kind = array.type
-    wanted = plain(kind) if wanted is None else wanted
-    if kind == wanted:
-        return array
-    if isinstance(kind, pa.BaseExtensionType):
-        return as_plain(array.storage)
-    if is_any(kind, "dictionary"):
-        return as_plain(array.dictionary_decode())
-    if is_any(kind, "run_end_encoded"):
-        return as_plain(pc.run_end_decode(array))
-    is_nested = is_any(kind, "struct", "map", *_LISTS)
-    return _nested_as_plain(array, wanted) if is_nested else array.cast(wanted)
-
-
-def _nested_as_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    null = array.is_null().to_numpy(zero_copy_only=False)
-    if is_any(wanted, "struct"):
-        fields = [as_plain(array.field(place)) for place in range(wanted.num_fields)]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=pa.array(null))
-    if is_any(wanted, "map"):
-        counts, entries = np.diff(array.offsets.to_numpy()), _entries(array).flatten()
-        parts = (as_plain(entries.field(0)), as_plain(entries.field(1)))
-        return pa.MapArray.from_arrays(_offsets(counts, null), *parts, wanted)
-    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-    return pa.ListArray.from_arrays(_offsets(counts, null), as_plain(array.flatten()), wanted)
-
-
-_LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-
-
-def _entries(array: pa.MapArray) -> pa.ListArray:
-    """Return a column of maps as lists of structs."""
-    found = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-    buffers = array.buffers()[:2]
-    kind = pa.list_(found.type)
-    return pa.Array.from_buffers(kind, len(array), buffers, -1, array.offset, [found])
-
-
-def _offsets(counts: Integers, null: Mask) -> pa.Array:
-    """Return the bounds of lists. A null has no items, and is null there, too."""
-    ends = np.append(0, np.cumsum(np.where(null, 0, counts)))
-    return pa.array(ends, pa.int32(), mask=np.append(null, False))
 
 
 def widens(given: pa.DataType, wanted: pa.DataType) -> bool:

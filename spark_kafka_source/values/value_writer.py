@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.plain_types import as_plain
 from spark_kafka_source.values.errors import SchemaError
-from spark_kafka_source.values.fitting import as_plain
 
 
 class ValueWriter(Protocol):

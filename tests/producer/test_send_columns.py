@@ -4,6 +4,7 @@ import weakref
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -362,6 +363,22 @@ def test_columns_of_other_libraries_are_taken_by_arrows_interface(
     first, second = written(logs_of(broker)[0])
     assert (first.key, first.value, first.headers) == (b"k", b"a", [("h", b"1")])
     assert (second.key, second.value, second.headers) == (None, b"b", [])
+
+
+def test_columns_of_arrows_newer_types_are_taken(broker: MemoryBroker) -> None:
+    entry = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    given = table(
+        key=pa.array([b"k1", b"k2"], pa.binary(2)),
+        value=pc.run_end_encode(pa.array(["a", "a"])),
+        headers=pa.array([[{"key": "h", "value": b"1"}], None], pa.list_view(entry)),
+        other=pa.array([[1], [2]], pa.list_view(pa.int8())),
+    )
+    with producing(broker) as producer:
+        for each in (given, given.to_batches()[0]):
+            producer.send_columns("t", each)
+        producer.flush(IN_TIME)
+    rows = [(each.key, each.value, each.headers) for each in written(logs_of(broker)[0])]
+    assert rows == [(b"k1", b"a", [("h", b"1")]), (b"k2", b"a", [])] * 2
 
 
 @pytest.mark.parametrize(

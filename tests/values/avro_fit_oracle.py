@@ -4,6 +4,7 @@ Nothing here is taken from the package.
 """
 
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -243,6 +244,9 @@ def leaf(schema: Any, kind: pa.DataType, value: Any) -> Any:
         no_value(value in schema["symbols"], "none of the symbols")
     if name == "decimal":
         return unscaled(schema, kind, value)
+    if name == "uuid" and avro(schema) == "string":
+        digits = "-".join(f"[0-9A-Fa-f]{{{count}}}" for count in (8, 4, 4, 4, 12))
+        no_value(re.fullmatch(digits, value) is not None, "no UUID")
     if avro(schema) == "fixed":
         no_value(len(value) == schema["size"], "not of the")
     if is_a.is_date64(kind):

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.values.avro import Reader, encode, fit, parse_schema
-from spark_kafka_source.values.fitting import UnfitColumnError, as_plain
+from spark_kafka_source.records.plain_types import as_plain
+from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values.avro import AvroWriter, Reader, encode, fit, parse_schema
+from spark_kafka_source.values.fitting import UnfitColumnError
 from tests.values.avro_oracle import decoded, expected, plain, read, written
 from tests.values.avro_schemas import logical, schemas, values
 from tests.values.test_avro_cases import array, fixed, of, record
@@ -102,8 +104,15 @@ def test_a_type_that_widens_is_written_and_no_other() -> None:
         encoded(of("int"), pa.array([{"v": "x"}]))
 
 
+UUID = "123e4567-e89b-12d3-a456-42661417400f"
 REFUSED: list[tuple[Any, list[Any], list[int], str]] = [
     ("int", [1, None, None], [1, 2], "null, where the schema has int"),
+    (
+        ["null", logical("string", "uuid")],
+        [None, UUID, UUID.upper(), UUID[1:], UUID + "\n", "{" + UUID + "}"],
+        [3, 4, 5],
+        "v: '23e4567-e89b-.* is no UUID, such as '123e",
+    ),
     (["int", "string"], [{"member0": 1, "member1": None}, None], [1], "null, where the schema"),
     (["int", "string"], [{"member0": 1, "member1": "x"}], [0], "several members, where"),
     (array("int"), [[1], [], [2, None]], [2], r"^Row 2: v\[\]: null"),
@@ -122,3 +131,10 @@ def test_rows_without_a_place_are_refused(
     with pytest.raises(UnencodableRowError, match=message) as caught:
         encoded(schema, pa.array([{"v": each} for each in found], kind))
     assert list(caught.value.rows) == rows
+    one = AvroWriter(SchemaText(SchemaType.AVRO, json.dumps(schema))).one
+    for row, value in enumerate(found):
+        if row in rows:
+            with pytest.raises(UnencodableRowError):
+                one({"v": value})
+        else:
+            assert one({"v": value})

@@ -96,7 +96,14 @@ def check_rows(
     assert encoded.to_pylist() == list(right.values())
 
 
-_REASONS = ("null", "several members", "none of the symbols", "not of the", "is not a whole")
+_REASONS = (
+    "null",
+    "several members",
+    "none of the symbols",
+    "not of the",
+    "is not a whole",
+    "no UUID",
+)
 
 
 def check_one(by: AvroWriter, row: pa.Scalar, right: bytes | None) -> None:

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.plain_types import plain
 from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of, from_ddl
 from spark_kafka_source.values.errors import quoted
-from spark_kafka_source.values.fitting import UnfitColumnError, plain
+from spark_kafka_source.values.fitting import UnfitColumnError
 from spark_kafka_source.values.json import JsonReader, JsonWriter
 from spark_kafka_source.values.json.fit import written
 from tests.values import avro_oracle

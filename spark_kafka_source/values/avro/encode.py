@@ -26,6 +26,8 @@ from spark_kafka_source.values.avro.fit import (
     Record,
 )
 from spark_kafka_source.values.avro.schema import (
+    AS_A_UUID,
+    UUID_PATTERN,
     EnumType,
     FixedType,
     Kind,
@@ -33,6 +35,7 @@ from spark_kafka_source.values.avro.schema import (
     MapType,
     Primitive,
     is_null,
+    is_uuid,
 )
 from spark_kafka_source.values.decimals import minimal_bytes
 from spark_kafka_source.values.fitting import converted
@@ -195,6 +198,8 @@ def _plain(node: Leaf, array: pa.Array, rows: Integers, there: Mask | None) -> _
         case Primitive(Kind.DOUBLE):
             yield _Numbers(_numbers(array, np.float64), there)
         case Primitive():
+            if is_uuid(node.kind):
+                _check_uuids(node, array, rows, there)
             yield from _sized(_unscaled(array), there)
         case FixedType():
             yield _fixed(node, node.kind, array, rows, there)
@@ -316,6 +321,15 @@ def _fixed(
     if np.count_nonzero(other):
         _refuse(node, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
     return _bytes_at(bounds, array.buffers()[2], there)
+
+
+def _check_uuids(node: Leaf, array: pa.Array, rows: Integers, there: Mask | None) -> None:
+    """Refuse texts that are no UUID. A reader that takes them for one would fail."""
+    are_uuids = pc.match_substring_regex(array, rf"\A{UUID_PATTERN}\z").fill_null(True)
+    other = _both(~are_uuids.to_numpy(zero_copy_only=False), there)
+    if np.count_nonzero(other):
+        found = array.filter(pa.array(other))[0].as_py()
+        _refuse(node, rows[other], f"{found!r} is no UUID, {AS_A_UUID}")
 
 
 def _symbol(

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from spark_kafka_source.records.plain_types import plain
 from spark_kafka_source.values.avro.reader import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
@@ -26,7 +27,7 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
-from spark_kafka_source.values.fitting import below, missing_field, places, plain, unfit, widens
+from spark_kafka_source.values.fitting import below, missing_field, places, unfit, widens
 from spark_kafka_source.values.typing import AvroTyping
 
 _AS_SPARK = AvroTyping()

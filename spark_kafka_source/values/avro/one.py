@@ -3,6 +3,7 @@
 numpy takes a hundred times as long per row for a column of one row as for a column of many.
 """
 
+import re
 import struct
 from collections.abc import Callable, Collection
 from typing import Any
@@ -13,6 +14,8 @@ from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values.avro.fit import TIMES
 from spark_kafka_source.values.avro.reader import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.avro.schema import (
+    AS_A_UUID,
+    UUID_PATTERN,
     ArrayType,
     AvroType,
     EnumType,
@@ -26,6 +29,7 @@ from spark_kafka_source.values.avro.schema import (
     Schema,
     UnionType,
     is_null,
+    is_uuid,
 )
 from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.one_value import (
@@ -241,7 +245,7 @@ def _primitive(kind: Primitive, path: str) -> Write:
         case Kind.FLOAT | Kind.DOUBLE:
             return _float(kind.kind is Kind.FLOAT, path)
         case Kind.STRING:
-            return _text(path)
+            return _uuid(path) if is_uuid(kind) else _text(path)
     return _decimal(kind, path) if kind.logical else _bytes(path)
 
 
@@ -267,6 +271,18 @@ def _float(is_short: bool, path: str) -> Write:
 
 def _text(path: str) -> Write:
     return lambda value, out: _sized(text(value, path), out)
+
+
+def _uuid(path: str) -> Write:
+    is_one = re.compile(UUID_PATTERN).fullmatch
+
+    def write(value: Any, out: bytearray) -> None:
+        data = text(value, path)
+        if not is_one(value):
+            refuse(path, f"{value!r} is no UUID, {AS_A_UUID}")
+        _sized(data, out)
+
+    return write
 
 
 def _bytes(path: str) -> Write:

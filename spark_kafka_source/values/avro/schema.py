@@ -72,6 +72,17 @@ class Primitive:
         return f"{self.kind} ({self.logical})" if self.logical else str(self.kind)
 
 
+UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+"""A text of the logical type `uuid`: https://www.rfc-editor.org/rfc/rfc4122#section-3."""
+
+AS_A_UUID = "such as '123e4567-e89b-12d3-a456-426614174000'"
+
+
+def is_uuid(kind: Primitive) -> bool:
+    """Whether texts of a type are UUIDs."""
+    return kind.logical is not None and kind.logical.kind is LogicalKind.UUID
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Use of a named type, by its full name."""

@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_kafka_source.records.plain_types import as_plain, plain
 from spark_kafka_source.values.avro.encode import encode
 from spark_kafka_source.values.avro.fit import Node, fit
 from spark_kafka_source.values.avro.one import writer_of_one
 from spark_kafka_source.values.avro.parse import parse_schema
 from spark_kafka_source.values.avro.reader import TIME, Reader
 from spark_kafka_source.values.errors import RecursiveTypeError
-from spark_kafka_source.values.fitting import as_plain, plain
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.one_value import refuse
 from spark_kafka_source.values.schema_text import SchemaText

@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.plain_types import as_plain, plain
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.errors import quoted
-from spark_kafka_source.values.fitting import as_plain, converted, plain
+from spark_kafka_source.values.fitting import converted
 from spark_kafka_source.values.iso_8601 import is_far, iso_8601
 from spark_kafka_source.values.json.fit import BASE64, Field, Fit, free, matches
 from spark_kafka_source.values.json.meaning import from_base64

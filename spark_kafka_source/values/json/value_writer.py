@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.plain_types import plain
 from spark_kafka_source.values.ddl import nullable, written_ddl
 from spark_kafka_source.values.errors import SchemaError
-from spark_kafka_source.values.fitting import plain
 from spark_kafka_source.values.json.encode import encode
 from spark_kafka_source.values.json.fit import Fit, fit_columns, fit_shape, free, with_nulls
 from spark_kafka_source.values.json.meaning import DEFAULT

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_kafka_source.records.plain_types import as_plain, plain
 from spark_kafka_source.values.errors import RecursiveTypeError
-from spark_kafka_source.values.fitting import as_plain, plain
 from spark_kafka_source.values.kept import keeping_last, made_once
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.encode import encode

@@ -16,6 +16,7 @@ from spark_kafka_source.fetch import (
     TopicGoneError,
 )
 from spark_kafka_source.net import parse_addresses
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import executor
@@ -30,6 +31,7 @@ from spark_kafka_source.spark.source.executor import (
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.progress import Progress
+from tests.memory_broker import MemoryBroker
 from tests.spark.settings import A0, A1, A2, A10, parsed, shipped
 
 TOPIC_ID = UUID(int=7)
@@ -246,3 +248,23 @@ def test_a_partition_crosses_processes() -> None:
     copy = shipped(TASK)
     assert (copy.ranges, copy.number, copy.count) == ((WANTED,), 1, 1)
     assert str(WANTED) in str(copy.value)
+
+
+def test_fetches_ask_for_no_more_of_a_partition_than_the_option_says(
+    kept: _Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    with MemoryBroker() as broker:
+        (log,) = broker.create_topic("a")
+        for _ in range(30):
+            log.append(b"value")
+        servers = {"kafka.bootstrap.servers": str(broker.address())}
+        options = parsed(**servers, **{"kafka.max.partition.fetch.bytes": "200"})
+        task = KafkaInputPartition((OffsetRange(A0, 0, 30),), 1, 1)
+        assert sum(batch.num_rows for batch in read_ranges(task, options)) == 30
+        asked = {
+            each.topics[0].partitions[0].partition_max_bytes
+            for each in broker.requests(FetchRequest)
+        }
+        kept.take_client(options.client).close()
+    assert asked == {200}
