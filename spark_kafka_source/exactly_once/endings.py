@@ -119,6 +119,19 @@ class Transactions:
             if each is not None and each.state == ONGOING
         ]
 
+    def has_committed(self, *, but_run: str) -> bool:
+        """Whether another run than this one has committed a transaction, as far as brokers know."""
+        try:
+            listed, _ = list_transactions(self._client, COMMITTED, timeout_ms=_SWEEP_MS)
+        except KafkaError as error:
+            logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
+            return False
+        return any(
+            self._names.is_task_id(each.transactional_id)
+            and not self._names.is_of_run(each.transactional_id, but_run)
+            for each in listed
+        )
+
     def _is_wanted(self, transactional_id: str, run_id: str | None) -> bool:
         if run_id is None:
             return self._names.is_task_id(transactional_id)

@@ -119,18 +119,34 @@ class DecidedRowsLostError(RemoteError):
     """Rows of a decided micro-batch are lost: their transactions timed out before they ended.
 
     `lost` are the transactional ids of those tasks. `unknown` are those of tasks whose end the
-    brokers no longer know. The rows of all other tasks are written, once.
+    brokers no longer know. The rows of all other tasks are written, once. `runs_again` is false if
+    the query has gone on to a later micro-batch, since code swallowed the error of the commit.
     """
 
     def __init__(
-        self, batch: BatchId, lost: Sequence[str], total: int, unknown: Sequence[str] = ()
+        self,
+        batch: BatchId,
+        lost: Sequence[str],
+        total: int,
+        unknown: Sequence[str] = (),
+        *,
+        runs_again: bool = True,
     ) -> None:
         super().__init__(batch, tuple(lost), total, tuple(unknown))
         self.batch, self.lost, self.total = batch, tuple(lost), total
-        self.unknown = tuple(unknown)
+        self.unknown, self.runs_again = tuple(unknown), runs_again
 
     def _text(self) -> str:
         prefix = next(self._prefixes(), "")
+        if not self.runs_again:
+            return (
+                f"{self.batch} was decided, and an error of its commit was swallowed: the query "
+                f"has gone on. Of its {self.total} transactions {'; '.join(self._found())}. The "
+                "rows of the other tasks are written, once. The query does not write that batch "
+                "again: write the missing rows by other means. Then "
+                f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute', and "
+                "start the query again. Errors within foreachBatch must end the query"
+            )
         return (
             f"{self.batch} was decided. Of its {self.total} transactions "
             f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "

@@ -38,6 +38,7 @@ from spark_kafka_source.exactly_once.errors import (
 )
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.unsettled import UNSETTLED
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
@@ -121,6 +122,8 @@ class TwoPhaseCommit:
         self._check_owner(last, batch, has_rows=bool(winners))
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
+        if last is not None and not is_replay:
+            self._end_earlier(last)
         if last is not None and is_replay and self._finish(last):
             self._reached(Step.ENDED)
             self._caution.compare(self._names, last, batch, content)
@@ -129,8 +132,6 @@ class TwoPhaseCommit:
         elif winners:
             if where is None:
                 raise ValueError("a decision needs a partition whose offset keeps it")
-            if not is_replay:
-                self._end_left(last, winners)
             number = last.number + 1 if last is not None and is_replay else 0
             self._decide(control, Decision(batch, (), number, content), winners, where)
         self._reached(Step.SWEPT)
@@ -159,7 +160,7 @@ class TwoPhaseCommit:
             if error is not None:
                 logger.warning("%s is not committed yet: %s", each.transactional_id, error)
         if decided and not any(errors):
-            self._ended = batch
+            self._has_ended(batch)
 
     def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
         """Return the last decision, for a driver that decides nothing more.
@@ -237,13 +238,8 @@ class TwoPhaseCommit:
     def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
         """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
         if last is None:
-            if batch.batch_id > 0 and has_rows:
-                logger.warning(
-                    "%s: nothing was decided before it under %r, or the brokers have forgotten it "
-                    "('offsets.retention.minutes'): if it was written before, it is written twice",
-                    batch,
-                    self._names.prefix,
-                )
+            if has_rows:
+                self._check_first(batch)
             return
         found = last.batch
         if found.query_id != batch.query_id:
@@ -264,6 +260,22 @@ class TwoPhaseCommit:
         else:
             return
         raise PrefixInUseError(self._names.prefix, found, batch, reason)
+
+    def _check_first(self, batch: BatchId) -> None:
+        """Warn if this micro-batch may be written already, and its decision is gone.
+
+        Nothing comes before micro-batch 0: it is doubtful only if another run has committed rows.
+        """
+        prefix = self._names.prefix
+        forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
+        if batch.batch_id > 0:
+            found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
+        elif self._transactions.has_committed(but_run=batch.run_id):
+            found = f"another run has committed rows under {prefix!r}, but nothing is decided there"
+        else:
+            return
+        if_so = "If it was written before, its rows are written twice"
+        self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
 
     def _finish(self, decision: Decision) -> bool:
         """Commit the decided transactions that are open. Return False if all are aborted.
@@ -302,16 +314,28 @@ class TwoPhaseCommit:
                 raise error
         return self._transactions.outcomes(decision.winners)
 
-    def _end_left(self, last: Decision | None, winners: Sequence[PreparedTransaction]) -> None:
-        """Commit the open rest of the earlier micro-batch: its driver had an error and went on."""
-        if last is None:
+    def _end_earlier(self, last: Decision) -> None:
+        """Commit what is open of the earlier micro-batch: its driver had an error and went on.
+
+        Raises `DecidedRowsLostError` if rows of it are lost. If new transactions have begun under
+        its ids, brokers no longer tell how it ended. Then it counts as committed, unless this
+        process itself has decided it and not seen its end.
+        """
+        if last.batch == self._ended:
             return
-        begun_anew = {each.transactional_id for each in winners}
-        left = [each for each in last.winners if each.transactional_id not in begun_anew]
-        outcomes = self._transactions.outcomes(left)
+        outcomes = self._transactions.outcomes(last.winners)
+        if not UNSETTLED.has(self._client, self._names, last):
+            outcomes = {
+                each: Outcome.COMMITTED if found is Outcome.UNKNOWN else found
+                for each, found in outcomes.items()
+            }
         if Outcome.OPEN in outcomes.values():
             logger.warning("%s was not ended; its transactions are committed now", last.batch)
-            self._commit_all(last, outcomes)
+        self._commit_all(last, outcomes, runs_again=False)
+
+    def _has_ended(self, batch: BatchId) -> None:
+        self._ended = batch
+        UNSETTLED.remove(self._client, self._names)
 
     # -- transactions ------------------------------------------------------------------------------
 
@@ -341,6 +365,7 @@ class TwoPhaseCommit:
         decision = replace(wanted, winners=tuple(checked))
         self._decisions.record(control, decision, where, deadline)
         self._reached(Step.RECORDED)
+        UNSETTLED.add(self._client, self._names, decision)
         self._decisions.decide(control, deadline)
         self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
@@ -391,11 +416,16 @@ class TwoPhaseCommit:
         self._transactions.abort(self._transactions.abandoned(winners, batch.run_id))
 
     def _commit_all(
-        self, decision: Decision, outcomes: dict[Winner, Outcome] | None = None
+        self,
+        decision: Decision,
+        outcomes: dict[Winner, Outcome] | None = None,
+        *,
+        runs_again: bool = True,
     ) -> None:
         """Commit the transactions that are open by `outcomes`; by default all.
 
-        Raises `NotYetCommittedError`, or `DecidedRowsLostError`.
+        `runs_again` says whether the query repeats the micro-batch after an error. Raises
+        `NotYetCommittedError`, or `DecidedRowsLostError`.
         """
         outcomes = dict.fromkeys(decision.winners, Outcome.OPEN) if outcomes is None else outcomes
         wanted = [each for each, found in outcomes.items() if found is Outcome.OPEN]
@@ -415,8 +445,8 @@ class TwoPhaseCommit:
             raise NotYetCommittedError(decision.batch, left, total, first) from first
         lost, unknown = by_outcome[Outcome.ABORTED], by_outcome[Outcome.UNKNOWN]
         if lost or unknown:
-            raise DecidedRowsLostError(decision.batch, lost, total, unknown)
-        self._ended = decision.batch
+            raise DecidedRowsLostError(decision.batch, lost, total, unknown, runs_again=runs_again)
+        self._has_ended(decision.batch)
 
     def _end(self, transactions: Sequence[PreparedTransaction]) -> list[KafkaError | None]:
         return self._transactions.end(

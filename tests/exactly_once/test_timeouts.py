@@ -6,12 +6,13 @@ from collections.abc import Iterable
 import pytest
 
 from spark_kafka_source.admin.transactions import ABORTED, describe_transactions
-from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
+from spark_kafka_source.exactly_once import DecidedRowsLostError, TaskId, TransactionTimedOutError
+from spark_kafka_source.exactly_once.oversight import finish
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
-from tests.exactly_once.query import Query, client_of
+from tests.exactly_once.query import Query, Run, client_of
 
 # The broker in memory lets transactions be open for ever.
 pytestmark = [
@@ -117,6 +118,34 @@ def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
         assert f"'spark-kafka-source groups delete {query.prefix}'" in str(raised.value)
         replay.abort(0, winners)
     query.written -= set(query.values(0, 1))
+    trial.judge()
+
+
+@pytest.mark.parametrize("tasks", [2, 1, 0])
+def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial) -> None:
+    """The next commit says so, also if its tasks have begun under the same ids, or if it has none.
+
+    The query can be started again once somebody has accepted the loss.
+    """
+    query = trial.query
+    winners = decided_in_time(query, patient=0)
+    lost = set(query.written)
+    task_id = TaskId.parse(winners[0].transactional_id)
+    assert task_id is not None
+    run = Run(query, task_id.run_id)
+    wait_until_aborted(query, winners)
+    query.timeout_ms = PATIENCE_MS
+    later = run.write(1, tasks)
+    with pytest.raises(DecidedRowsLostError) as raised:
+        run.commit(1, later)
+    assert len({*raised.value.lost, *raised.value.unknown}) == 2
+    assert "The query does not write that batch again" in str(raised.value)
+    run.abort(1, later)
+    with client_of(query.servers) as client:
+        finish(client, query.names, accept_loss=True)
+    run = query.start()
+    run.commit(1, run.write(1))
+    query.written -= lost
     trial.judge()
 
 
