@@ -1,4 +1,6 @@
-"""The timeout of transactions: the user's, or else the longest that the brokers allow."""
+"""The timeout of transactions: the user's, or else 15 minutes, if brokers allow as much."""
+
+from typing import NamedTuple
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.broker_settings import number_set_at
@@ -8,38 +10,56 @@ from spark_kafka_source.net import Deadline
 TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
 
 _MOST = "transaction.max.timeout.ms"
+_RETENTION = "offsets.retention.minutes"
+# Kafka's default of the brokers' maximum. Readers wait as long for a query that was abandoned, so
+# this is the most without a user's word, whatever brokers allow.
 _USUAL_MOST_MS = 900_000
-"""The default of Kafka's brokers."""
+_MINUTE_MS = 60_000
 _INVALID_TIMEOUT = error_named("INVALID_TRANSACTION_TIMEOUT")
 
 
-def largest_timeout_ms(client: KafkaClient) -> int | None:
-    """Return a broker's maximum in milliseconds; None if the user may not ask for it.
+class Limits(NamedTuple):
+    """A broker's limits, in milliseconds; None for one that the user may not ask for."""
 
-    The request needs DESCRIBE_CONFIGS on the cluster.
-    """
+    largest_ms: int | None
+    """The longest timeout of a transaction."""
+    kept_ms: int | None
+    """How long decisions are kept. Rows of a transaction that is open for longer would be doubled:
+    after a restart nobody would know that they are decided."""
 
-    def attempt(deadline: Deadline) -> int | None:
+
+def limits_of(client: KafkaClient) -> Limits:
+    """Return a broker's limits. The requests need DESCRIBE_CONFIGS on the cluster."""
+
+    def attempt(deadline: Deadline) -> Limits:
         client.topics([], deadline)
         broker = next(iter(client.cluster.brokers.values()))
-        return number_set_at(client, broker, _MOST, deadline)
+        minutes = number_set_at(client, broker, _RETENTION, deadline)
+        kept_ms = None if minutes is None else minutes * _MINUTE_MS
+        return Limits(number_set_at(client, broker, _MOST, deadline), kept_ms)
 
     try:
         return client.retrying("DescribeConfigs", attempt)
     except BrokerError:
-        return None
+        return Limits(None, None)
 
 
 def chosen_timeout_ms(client: KafkaClient, given_ms: int | None) -> int:
-    """Return the timeout of transactions in milliseconds: the given one, else the longest.
+    """Return the timeout of transactions in milliseconds: the given one, else at most 15 minutes.
 
-    Raises `ConfigurationError` for one that is longer than the broker's maximum.
+    Raises `ConfigurationError` for one that is longer than the broker's limits.
     """
-    largest_ms = largest_timeout_ms(client)
+    limits = limits_of(client)
     if given_ms is None:
-        return _USUAL_MOST_MS if largest_ms is None else largest_ms
-    if largest_ms is not None and given_ms > largest_ms:
-        raise _too_long(given_ms, str(largest_ms))
+        return min(each for each in (_USUAL_MOST_MS, *limits) if each is not None)
+    if limits.largest_ms is not None and given_ms > limits.largest_ms:
+        raise _too_long(given_ms, str(limits.largest_ms))
+    if limits.kept_ms is not None and given_ms > limits.kept_ms:
+        expected = (
+            f"The brokers forget decisions after {limits.kept_ms} ms ('{_RETENTION}'): give no "
+            "more, or rows may be written twice; or raise that"
+        )
+        raise ConfigurationError(TIMEOUT_OPTION, "found {}", expected, given_ms)
     return given_ms
 
 

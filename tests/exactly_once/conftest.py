@@ -17,8 +17,12 @@ from tests.memory_broker import MemoryBroker
 from tests.memory_broker.transactions import Transaction
 
 PARTITIONS = 4
-# What is out of time is aborted soon.
-PROPERTIES = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+PROPERTIES = {
+    # What is out of time is aborted soon.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    # Some brokers set the largest number.
+    "transaction.max.timeout.ms": "2147483647",
+}
 
 
 @pytest.fixture(scope="package")

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.exactly_once import (
     Caution,
     Content,
@@ -188,3 +189,31 @@ def test_a_replay_leaves_alone_what_another_run_is_writing(trial: Trial) -> None
     run.commit(0, run.write(0))
     other.commit(1, going_on)
     trial.judge()
+
+
+# -- decisions that are gone -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_id", [0, 1])
+def test_a_micro_batch_whose_decision_is_gone_is_a_doubt(
+    batch_id: int, trial: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Brokers have forgotten it, or somebody has deleted the group."""
+    query = trial.query
+    run = query.start()
+    for each in range(batch_id + 1):
+        run.commit(each, run.write(each))
+    assert not caplog.records  # A new query is told from one that is forgotten.
+    with KafkaAdmin(bootstrap_servers=query.servers) as admin:
+        admin.delete_groups([query.prefix])
+    query.caution = Caution(fails=True)
+    run = query.start()
+    winners = run.write(batch_id)
+    with pytest.raises(DoubtfulReplayError, match="its rows are written twice"):
+        run.commit(batch_id, winners)
+    run.abort(batch_id, winners)
+    trial.judge()
+    query.caution = Caution()
+    run = query.start()
+    run.commit(batch_id, run.write(batch_id))
+    assert "its rows are written twice" in caplog.text

@@ -70,7 +70,7 @@ class ExactlyOnce(Guarantee):
     config: ProducerConfig
     prefix: str | None
     timeout_ms: int | None
-    """How long a transaction may be open, in milliseconds; None for the brokers' maximum."""
+    """How long a transaction may be open, in milliseconds; None for 15 minutes, or less."""
     write_id: str
     """The id of a plain batch's write, in place of a run's id."""
     caution: Caution = field(default_factory=Caution)
@@ -278,7 +278,7 @@ def _where(written: Sequence[Written]) -> TopicPartition | None:
 
 
 class _Timeouts:
-    """The brokers' maximum of a transaction's timeout; asked for once in each process."""
+    """The timeout of transactions. Brokers are asked for their limits once in each process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -89,7 +89,7 @@ _PREFIX = Option(
 _TRANSACTION_TIMEOUT = Option(
     TIMEOUT_OPTION,
     if_given(like(60_000, minimum=1)),
-    "how long a micro-batch's transactions may be open; the default is the brokers' maximum",
+    "how long a micro-batch's transactions may be open; the default is 15 minutes, or less",
     Use.WRITE,
 )
 _REPLAY_CHECK = Option(
