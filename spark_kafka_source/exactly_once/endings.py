@@ -88,8 +88,20 @@ class Transactions:
 
     def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
         """Return the outcome of each decided transaction."""
+        return {each: outcome(each, found) for each, found in self._found(winners).items()}
+
+    def by_urgency(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return the decided transactions that are open, those first that time out first."""
+        ends_ms = {
+            each: found.started_at_ms + found.timeout_ms
+            for each, found in self._found(winners).items()
+            if found is not None and outcome(each, found) is Outcome.OPEN
+        }
+        return sorted(ends_ms, key=ends_ms.__getitem__)
+
+    def _found(self, winners: Sequence[Winner]) -> dict[Winner, TransactionDescription | None]:
         found = self.described({each.transactional_id: each.producer for each in winners})
-        return {each: outcome(each, found[each.transactional_id]) for each in winners}
+        return {each: found[each.transactional_id] for each in winners}
 
     def abandoned(
         self, but: Iterable[PreparedTransaction], run_id: str | None = None

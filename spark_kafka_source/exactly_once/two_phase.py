@@ -9,7 +9,7 @@ driver reads the decision: it does not write the same micro-batch again, but end
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
@@ -26,7 +26,7 @@ from spark_kafka_source.exactly_once.decision import (
     Winner,
     part_count,
 )
-from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once.decisions import Decisions, existing
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
@@ -147,6 +147,8 @@ class TwoPhaseCommit:
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided; then
         it is committed, if the brokers can be reached. `where` is as for `commit`.
         """
+        if where is not None:
+            where = existing(self._client, [where])  # No broker takes an offset of a deleted topic.
         last = self._fence_and_read(where)
         winners = [each.transaction for each in last.winners] if last else []
         decided = winners if last is not None and last.batch == batch else []
@@ -177,6 +179,29 @@ class TwoPhaseCommit:
                     raise
             # The pauses of two drivers must differ, or they fence each other again.
             self._pause(CHANCE.uniform(0, _MOST_FENCED_PAUSE_SECONDS))
+
+    # -- in a task of a new run -------------------------------------------------------------------
+
+    def settle(self, batch: BatchId) -> None:
+        """Commit what an earlier run has decided about this micro-batch, before it is replayed.
+
+        Anybody may commit a decided transaction. If the replay's rows take long, decided ones would
+        time out before this run's driver commits them. If the first of them cannot be committed,
+        all others are left to the driver, which tells what is lost.
+        """
+        last = self._decisions.last(require_stable=False)
+        if last is None or last.batch.run_id == batch.run_id:
+            return
+        if (last.batch.query_id, last.batch.batch_id) != (batch.query_id, batch.batch_id):
+            return
+        outcomes = set(self._transactions.outcomes(last.winners).values())
+        if Outcome.OPEN not in outcomes or not outcomes <= {Outcome.OPEN, Outcome.COMMITTED}:
+            return
+        logger.info("%s was not ended; it is committed before it runs again", last.batch)
+        wanted = [each.transaction for each in self._transactions.by_urgency(last.winners)]
+        for some in (wanted[:1], wanted[1:]):
+            if any(self._end(some)):
+                return
 
     # -- without a decision ------------------------------------------------------------------------
 
@@ -283,10 +308,8 @@ class TwoPhaseCommit:
         If all are aborted, no reader has seen the batch, and it can be decided again. Raises
         `DecidedRowsLostError` if a part of the batch is lost.
         """
-        outcomes = self._transactions.outcomes(decision.winners)
-        if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
-            outcomes = self._undone(decision, outcomes)
-        if outcomes and set(outcomes.values()) == {Outcome.ABORTED}:
+        outcomes = self._outcomes_by_first(decision)
+        if _are_aborted(outcomes):
             logger.warning(
                 "%s was decided, but all of it timed out; it is decided again", decision.batch
             )
@@ -301,6 +324,25 @@ class TwoPhaseCommit:
         self._decisions.record(control, decision, where, deadline)
         self._decisions.decide(control, deadline)
         self._own = control.bumped(), decision
+
+    def _outcomes_by_first(self, decision: Decision) -> dict[Winner, Outcome]:
+        """End the transaction with the least time left, alone: its fate is the fate of all.
+
+        If it is aborted, no reader has seen the batch, and the others are aborted, too. Return the
+        outcomes of all. Raises `NotYetCommittedError`.
+        """
+        outcomes = self._transactions.outcomes(decision.winners)
+        if set(outcomes.values()) == {Outcome.OPEN}:
+            first = self._transactions.by_urgency(decision.winners)[:1]
+            errors = self._end([each.transaction for each in first])
+            outcomes = self._transactions.outcomes(decision.winners)
+            for error in errors:
+                if error is not None and not is_over(error):
+                    names = [each.transactional_id for each in decision.winners]
+                    raise NotYetCommittedError(decision.batch, names, len(names), error) from error
+        if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
+            outcomes = self._undone(decision, outcomes)
+        return outcomes
 
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of a decided batch. Return the outcomes of all its transactions.
@@ -350,33 +392,59 @@ class TwoPhaseCommit:
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
         abandoned = self._transactions.abandoned(winners)
-        began_seconds = time.monotonic()
-        self._decisions.begin(control, part_count(len(winners)))
         try:
-            checked, left_ms = self._checked(control, winners, began_seconds)
+            decision, safe_until = self._recorded(control, wanted, winners, where)
         except TransactionTimedOutError:
             with suppress(KafkaError):
                 self._decisions.undo(control)
             raise
-        self._reached(Step.CHECKED)
-        # The other half of the time is for the ends.
-        most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
-        deadline = Deadline.after_ms(most_ms)
-        decision = replace(wanted, winners=tuple(checked))
-        self._decisions.record(control, decision, where, deadline)
-        self._reached(Step.RECORDED)
         UNSETTLED.add(self._client, self._names, decision)
-        self._decisions.decide(control, deadline)
+        self._decisions.decide(control, self._soon(safe_until))
         self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
-        self._commit_all(decision)
+        # After a standstill some transactions may be out of time.
+        outcomes = self._outcomes_by_first(decision) if safe_until.expired else None
+        if outcomes is not None and _are_aborted(outcomes):
+            raise TransactionTimedOutError(
+                f"{decision.batch} was decided too late: the driver stood still, and its "
+                "transactions have timed out. No reader has seen a row of it. Start the query "
+                "again: it writes the batch again"
+            )
+        self._commit_all(decision, outcomes)
         self._reached(Step.ENDED)
         self._transactions.abort(abandoned)
 
+    def _recorded(
+        self,
+        control: ProducerId,
+        wanted: Decision,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition,
+    ) -> tuple[Decision, Deadline]:
+        """Check the winners and write the decision. It must be made and done by the deadline.
+
+        Raises `TransactionTimedOutError` if one winner is not open, or if the time is up.
+        """
+        began_seconds = time.monotonic()
+        self._decisions.begin(control, part_count(len(winners)))
+        checked, safe_until = self._checked(control, winners, began_seconds)
+        self._reached(Step.CHECKED)
+        decision = replace(wanted, winners=tuple(checked))
+        _check_time(decision, safe_until)
+        self._decisions.record(control, decision, where, self._soon(safe_until))
+        self._reached(Step.RECORDED)
+        _check_time(decision, safe_until)
+        return decision, safe_until
+
+    def _soon(self, deadline: Deadline) -> Deadline:
+        return deadline.within_ms(self._client.config.default_api_timeout_ms)
+
     def _checked(
         self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float
-    ) -> tuple[list[Winner], int]:
-        """Return the winners, and the time in milliseconds for which all of them stay open.
+    ) -> tuple[list[Winner], Deadline]:
+        """Return the winners, and half of the time for which all of them stay open.
+
+        The other half is for the ends. The time counts from the check, whatever happens after it.
 
         Raises `TransactionTimedOutError` if one is not open, or not for long enough. The brokers'
         clock counts: the start of the control transaction tells the time.
@@ -386,7 +454,8 @@ class TwoPhaseCommit:
         own = found[control_id]
         if own is None or own.state != ONGOING or own.producer != control:
             raise OtherDriverError(self._names.prefix, f"{control_id} is {stands(own)}")
-        passed_ms = int((time.monotonic() - began_seconds) * 1000)
+        now_seconds = time.monotonic()
+        passed_ms = int((now_seconds - began_seconds) * 1000)
         states = [open_transaction(each, found[each.transactional_id]) for each in winners]
         left_ms = [each.remaining_ms(own.started_at_ms + passed_ms) for each in states]
         for state, left in zip(states, left_ms, strict=True):
@@ -395,7 +464,8 @@ class TwoPhaseCommit:
             Winner(each.transactional_id, each.producer, state.started_at_ms)
             for each, state in zip(winners, states, strict=True)
         ]
-        return checked, min(left_ms)
+        half_ms = min(left_ms) // 2
+        return checked, Deadline(now_seconds + half_ms / 1000, half_ms)
 
     def _drop(
         self,
@@ -452,6 +522,19 @@ class TwoPhaseCommit:
         return self._transactions.end(
             transactions, commit=True, reached=lambda: self._reached(Step.ONE_ENDED)
         )
+
+
+def _check_time(decision: Decision, safe_until: Deadline) -> None:
+    if safe_until.expired:
+        raise TransactionTimedOutError(
+            f"{decision.batch} is not decided: the driver or brokers stood still for longer than "
+            f"the {safe_until.timeout_ms} ms that were safe"
+        )
+
+
+def _are_aborted(outcomes: Mapping[Winner, Outcome]) -> bool:
+    """Whether nobody has seen a row of a decision, and nobody will."""
+    return set(outcomes.values()) == {Outcome.ABORTED}
 
 
 def _begun(transactions: Sequence[PreparedTransaction]) -> dict[str, ProducerId]:
