@@ -18,7 +18,12 @@ from spark_kafka_source.admin.transactions import ONGOING
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
+from spark_kafka_source.exactly_once.checks import (
+    check_left,
+    check_owner,
+    open_transaction,
+    stands,
+)
 from spark_kafka_source.exactly_once.decision import (
     BatchId,
     Content,
@@ -27,17 +32,16 @@ from spark_kafka_source.exactly_once.decision import (
     part_count,
 )
 from spark_kafka_source.exactly_once.decisions import Decisions, existing
-from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, begun, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     OtherDriverError,
-    PartlyCommittedError,
-    PrefixInUseError,
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.undecided import end_all
 from spark_kafka_source.exactly_once.unsettled import UNSETTLED
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
@@ -45,11 +49,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# Brokers end an expired transaction within this time. One that is open longer means that the
-# clocks differ.
-_CLEANUP_MS = 30_000
-_SEEN_WITHIN_MS = 30_000
-_FIRST_PAUSE_SECONDS = 0.02
 _MOST_FENCED_PAUSE_SECONDS = 0.3
 _USUAL = Caution()
 
@@ -119,7 +118,10 @@ class TwoPhaseCommit:
             # This write is refused. But its tasks have begun new transactions under the ids, so a
             # later driver could not tell how the decided ones ended.
             self._replace(control, last.without_winners(), where)
-        self._check_owner(last, batch, has_rows=bool(winners))
+        if last is not None:
+            check_owner(self._names.prefix, last.batch, batch)
+        elif winners:
+            self._check_first(batch)
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
         if last is not None and not is_replay:
@@ -150,19 +152,16 @@ class TwoPhaseCommit:
         if where is not None:
             where = existing(self._client, [where])  # No broker takes an offset of a deleted topic.
         last = self._fence_and_read(where)
-        winners = [each.transaction for each in last.winners] if last else []
-        decided = winners if last is not None and last.batch == batch else []
         # Keep earlier decided transactions, too: a user may go on after an error, and they be open.
-        kept = {(each.transactional_id, each.producer) for each in winners}
+        kept = {each.transaction[:2] for each in last.winners} if last else set()
         self._transactions.abort(
             each for each in attempts if (each.transactional_id, each.producer) not in kept
         )
-        errors = self._end(decided)
-        for each, error in zip(decided, errors, strict=True):
-            if error is not None:
-                logger.warning("%s is not committed yet: %s", each.transactional_id, error)
-        if decided and not any(errors):
-            self._has_ended(batch)
+        if last is not None and last.batch == batch and last.batch != self._ended:
+            try:
+                self._finish(last)
+            except KafkaError as error:
+                logger.warning("%s is decided, and not ended: %s", batch, error)
 
     def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
         """Return the last decision, for a driver that decides nothing more.
@@ -211,38 +210,11 @@ class TwoPhaseCommit:
         Raises `TransactionTimedOutError` before anything is committed, and `PartlyCommittedError`
         after that.
         """
-        found = self._transactions.described(_begun(transactions))
-        for each in transactions:
-            state = open_transaction(each, found[each.transactional_id])
-            left_ms = state.remaining_ms()
-            if left_ms > -_CLEANUP_MS:
-                check_left(state, left_ms)
-        ended = zip(transactions, self._end(transactions), strict=True)
-        failed = [(each.transactional_id, error) for each, error in ended if error is not None]
-        if failed:
-            raise PartlyCommittedError(failed, len(transactions)) from failed[0][1]
-        self._wait_until_seen(transactions)
+        end_all(self._transactions, transactions, self._pause)
 
     def abort_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Abort the open ones of these transactions. One that cannot be aborted times out."""
         self._transactions.abort(transactions)
-
-    def _wait_until_seen(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Wait until readers see the committed rows: a user may read them at once.
-
-        A coordinator answers as soon as the end is certain, and tells the partitions after that.
-        """
-        deadline = Deadline.after_ms(_SEEN_WITHIN_MS)
-        tries = 0
-        left = _begun(transactions)
-        while left and not deadline.expired:
-            found = self._transactions.described(left)
-            left = {each: left[each] for each, state in found.items() if state and state.is_open}
-            tries += 1
-            if left:
-                self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
-        if left:
-            logger.warning("%s transactions are committed, but not visible yet", len(left))
 
     # -- earlier decisions -------------------------------------------------------------------------
 
@@ -259,32 +231,6 @@ class TwoPhaseCommit:
             return control, last
         control, kept = self._decisions.confirmed(control, where)
         return control, None if kept is None else kept.decision
-
-    def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
-        """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
-        if last is None:
-            if has_rows:
-                self._check_first(batch)
-            return
-        found = last.batch
-        if found.query_id != batch.query_id:
-            reason = (
-                "That is another query, or the same with another checkpoint: give each its own. If"
-                f" the other one is gone for good, delete the group {self._names.prefix!r}"
-            )
-        elif found.batch_id > batch.batch_id:
-            reason = (
-                "The checkpoint was rolled back, or the query runs twice: the rows of these"
-                " batches are written already. Give another prefix to write them again"
-            )
-        elif found.batch_id == batch.batch_id and found.run_id == batch.run_id:
-            reason = (
-                "This run has written this batch already: give each write of a foreachBatch a"
-                " prefix of its own, and do not repeat one that failed"
-            )
-        else:
-            return
-        raise PrefixInUseError(self._names.prefix, found, batch, reason)
 
     def _check_first(self, batch: BatchId) -> None:
         """Warn if this micro-batch may be written already, and its decision is gone.
@@ -450,7 +396,7 @@ class TwoPhaseCommit:
         clock counts: the start of the control transaction tells the time.
         """
         control_id = self._names.control_id
-        found = self._transactions.described({control_id: control, **_begun(winners)})
+        found = self._transactions.described({control_id: control, **begun(winners)})
         own = found[control_id]
         if own is None or own.state != ONGOING or own.producer != control:
             raise OtherDriverError(self._names.prefix, f"{control_id} is {stands(own)}")
@@ -535,7 +481,3 @@ def _check_time(decision: Decision, safe_until: Deadline) -> None:
 def _are_aborted(outcomes: Mapping[Winner, Outcome]) -> bool:
     """Whether nobody has seen a row of a decision, and nobody will."""
     return set(outcomes.values()) == {Outcome.ABORTED}
-
-
-def _begun(transactions: Sequence[PreparedTransaction]) -> dict[str, ProducerId]:
-    return {each.transactional_id: each.producer for each in transactions}
