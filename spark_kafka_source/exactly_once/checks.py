@@ -1,7 +1,8 @@
-"""Checks before a decision: a transaction is open and complete, and has time left."""
+"""Checks before a decision: of the last one, and of transactions: open, complete, in time."""
 
 from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
-from spark_kafka_source.exactly_once.errors import TransactionTimedOutError
+from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.errors import PrefixInUseError, TransactionTimedOutError
 from spark_kafka_source.producer import PreparedTransaction
 
 # The time that a transaction must have left at the decision: to end all of them takes a while.
@@ -26,6 +27,29 @@ def open_transaction(
             "written to: another process has aborted it in the middle of its rows"
         )
     return found
+
+
+def check_owner(prefix: str, found: BatchId, batch: BatchId) -> None:
+    """Raise `PrefixInUseError` if the last decided micro-batch cannot come before this one."""
+    if found.query_id != batch.query_id:
+        reason = (
+            "That is another query, or the same with another checkpoint: give each its own. If"
+            f" the other one is gone for good, delete the group {prefix!r}"
+        )
+    elif found.batch_id > batch.batch_id:
+        reason = (
+            "The checkpoint was rolled back, or the query runs twice: the rows of these"
+            " batches are written already. Put back the checkpoint that was in use last, or give"
+            " another prefix to write them again"
+        )
+    elif found == batch:
+        reason = (
+            "This run has written this batch already: give each write of a foreachBatch a"
+            " prefix of its own, and do not repeat one that failed"
+        )
+    else:
+        return
+    raise PrefixInUseError(prefix, found, batch, reason)
 
 
 def stands(found: TransactionDescription | None) -> str:

@@ -1,6 +1,6 @@
 """The store of decisions: offsets of groups, written in transactions under the control id."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -72,7 +72,11 @@ class Decisions:
     def record(
         self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
     ) -> None:
-        """Write a decision. It becomes valid by `decide`."""
+        """Write a decision. It becomes valid by `decide`.
+
+        Its offset is the number of the micro-batch. The readers here take any offset, but version
+        0.2.0 does not.
+        """
         for part, text in enumerate(decision.parts()):
             offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
             self._record(control, part, {where: offset}, deadline)
@@ -160,7 +164,7 @@ class Decisions:
             other = self._committed(place, where, require_stable=require_stable).get(where)
             if other is None:
                 raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
-            parts.append(_part(other))
+            parts.append(Part.parse(other.metadata))
         return Kept(where, joined(self._names, parts))
 
     def _heads(
@@ -175,7 +179,7 @@ class Decisions:
         heads: dict[TopicPartition, Part] = {}
         for each, offset in found.items():
             try:
-                heads[each] = _part(offset)
+                heads[each] = Part.parse(offset.metadata)
             except NoDecisionError as error:
                 reason = f"{each} is committed there at offset {offset.offset}: {error}"
                 raise PrefixIsGroupError(self._names.prefix, reason) from error
@@ -230,8 +234,10 @@ class Decisions:
             raise
 
 
-def _part(offset: OffsetAndMetadata) -> Part:
-    found = Part.parse(offset.metadata)
-    if found.batch.batch_id != offset.offset:
-        raise ValueError(f"it is at offset {offset.offset}, not {found.batch.batch_id}")
-    return found
+def existing(
+    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+) -> TopicPartition | None:
+    """Return one whose topic is not deleted. If there is none, no reader waits."""
+    by_topic = {each.topic: each for each in topic_partitions}
+    topics = client.retrying("Metadata", partial(client.topics, by_topic))
+    return next((by_topic[each.name] for each in topics if not each.error.code), None)

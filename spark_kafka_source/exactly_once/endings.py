@@ -55,6 +55,11 @@ def outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
     return Outcome.OPEN if found.producer == winner.producer else Outcome.UNKNOWN
 
 
+def begun(transactions: Iterable[PreparedTransaction]) -> dict[str, ProducerId]:
+    """Return the producers that have begun these transactions, by transactional id."""
+    return {each.transactional_id: each.producer for each in transactions}
+
+
 def is_over(error: KafkaError) -> bool:
     """Whether an error of EndTxn says that the transaction no longer exists."""
     if isinstance(error, ProducerFencedError):
@@ -74,22 +79,32 @@ class Transactions:
         """Close the connections that this object made."""
         self._lookups.close()
 
-    def described(
-        self, begun: Mapping[str, ProducerId]
-    ) -> dict[str, TransactionDescription | None]:
+    def described(self, by: Mapping[str, ProducerId]) -> dict[str, TransactionDescription | None]:
         """Return the last transaction of each id, under which these producers have begun one.
 
         After 10 s an earlier state is believed: the brokers may have lost the later one.
         """
         try:
-            return describe_transactions(self._client, begun, begun=begun, timeout_ms=_OLD_MS)
+            return describe_transactions(self._client, by, begun=by, timeout_ms=_OLD_MS)
         except KafkaTimeoutError:
-            return describe_transactions(self._client, begun)
+            return describe_transactions(self._client, by)
 
     def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
         """Return the outcome of each decided transaction."""
+        return {each: outcome(each, found) for each, found in self._found(winners).items()}
+
+    def by_urgency(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Return the decided transactions that are open, those first that time out first."""
+        ends_ms = {
+            each: found.started_at_ms + found.timeout_ms
+            for each, found in self._found(winners).items()
+            if found is not None and outcome(each, found) is Outcome.OPEN
+        }
+        return sorted(ends_ms, key=ends_ms.__getitem__)
+
+    def _found(self, winners: Sequence[Winner]) -> dict[Winner, TransactionDescription | None]:
         found = self.described({each.transactional_id: each.producer for each in winners})
-        return {each: outcome(each, found[each.transactional_id]) for each in winners}
+        return {each: found[each.transactional_id] for each in winners}
 
     def abandoned(
         self, but: Iterable[PreparedTransaction], run_id: str | None = None

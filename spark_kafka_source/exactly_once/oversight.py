@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
@@ -12,7 +11,7 @@ from spark_kafka_source.admin.transactions import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import Decision, Winner, part_count
-from spark_kafka_source.exactly_once.decisions import Decisions, Kept
+from spark_kafka_source.exactly_once.decisions import Decisions, Kept, existing
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over, outcome
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
@@ -23,7 +22,6 @@ from spark_kafka_source.exactly_once.errors import (
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +102,9 @@ def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) 
     decisions = Decisions(client, names)
     control = decisions.fence()
     found = describe_transactions(client, [transactional_id])[transactional_id]
-    where = None if found is None else _existing(client, found.topic_partitions)
+    where = None if found is None else existing(client, found.topic_partitions)
     kept = decisions.kept() if where is None else decisions.confirmed(control, where)[1]
     return None if kept is None else kept.decision
-
-
-def _existing(
-    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
-) -> TopicPartition | None:
-    """Return one whose topic is not deleted. If there is none, no reader waits."""
-    by_topic = {each.topic: each for each in topic_partitions}
-    topics = client.retrying("Metadata", partial(client.topics, by_topic))
-    return next((by_topic[each.name] for each in topics if not each.error.code), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ driver reads the decision: it does not write the same micro-batch again, but end
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
@@ -18,7 +18,12 @@ from spark_kafka_source.admin.transactions import ONGOING
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import check_left, open_transaction, stands
+from spark_kafka_source.exactly_once.checks import (
+    check_left,
+    check_owner,
+    open_transaction,
+    stands,
+)
 from spark_kafka_source.exactly_once.decision import (
     BatchId,
     Content,
@@ -26,18 +31,17 @@ from spark_kafka_source.exactly_once.decision import (
     Winner,
     part_count,
 )
-from spark_kafka_source.exactly_once.decisions import Decisions
-from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
+from spark_kafka_source.exactly_once.decisions import Decisions, existing
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, begun, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     OtherDriverError,
-    PartlyCommittedError,
-    PrefixInUseError,
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.undecided import end_all
 from spark_kafka_source.exactly_once.unsettled import UNSETTLED
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
@@ -45,11 +49,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-# Brokers end an expired transaction within this time. One that is open longer means that the
-# clocks differ.
-_CLEANUP_MS = 30_000
-_SEEN_WITHIN_MS = 30_000
-_FIRST_PAUSE_SECONDS = 0.02
 _USUAL = Caution()
 
 
@@ -118,7 +117,10 @@ class TwoPhaseCommit:
             # This write is refused. But its tasks have begun new transactions under the ids, so a
             # later driver could not tell how the decided ones ended.
             self._replace(control, last.without_winners(), where)
-        self._check_owner(last, batch, has_rows=bool(winners))
+        if last is not None:
+            check_owner(self._names.prefix, last.batch, batch)
+        elif winners:
+            self._check_first(batch)
         self._reached(Step.READ)
         is_replay = last is not None and last.batch.batch_id == batch.batch_id
         if last is not None and not is_replay:
@@ -146,20 +148,19 @@ class TwoPhaseCommit:
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided; then
         it is committed, if the brokers can be reached. `where` is as for `commit`.
         """
+        if where is not None:
+            where = existing(self._client, [where])  # No broker takes an offset of a deleted topic.
         last = self._fence_and_read(where)
-        winners = [each.transaction for each in last.winners] if last else []
-        decided = winners if last is not None and last.batch == batch else []
         # Keep earlier decided transactions, too: a user may go on after an error, and they be open.
-        kept = {(each.transactional_id, each.producer) for each in winners}
+        kept = {each.transaction[:2] for each in last.winners} if last else set()
         self._transactions.abort(
             each for each in attempts if (each.transactional_id, each.producer) not in kept
         )
-        errors = self._end(decided)
-        for each, error in zip(decided, errors, strict=True):
-            if error is not None:
-                logger.warning("%s is not committed yet: %s", each.transactional_id, error)
-        if decided and not any(errors):
-            self._has_ended(batch)
+        if last is not None and last.batch == batch and last.batch != self._ended:
+            try:
+                self._finish(last)
+            except KafkaError as error:
+                logger.warning("%s is decided, and not ended: %s", batch, error)
 
     def _fence_and_read(self, where: TopicPartition | None) -> Decision | None:
         """Return the last decision, for a driver that decides nothing more.
@@ -179,6 +180,29 @@ class TwoPhaseCommit:
             pause_seconds = CHANCE.uniform(0, 2 * (time.monotonic() - began_seconds))
             self._pause(min(pause_seconds, deadline.remaining_seconds()))
 
+    # -- in a task of a new run -------------------------------------------------------------------
+
+    def settle(self, batch: BatchId) -> None:
+        """Commit what an earlier run has decided about this micro-batch, before it is replayed.
+
+        Anybody may commit a decided transaction. If the replay's rows take long, decided ones would
+        time out before this run's driver commits them. If the first of them cannot be committed,
+        all others are left to the driver, which tells what is lost.
+        """
+        last = self._decisions.last(require_stable=False)
+        if last is None or last.batch.run_id == batch.run_id:
+            return
+        if (last.batch.query_id, last.batch.batch_id) != (batch.query_id, batch.batch_id):
+            return
+        outcomes = set(self._transactions.outcomes(last.winners).values())
+        if Outcome.OPEN not in outcomes or not outcomes <= {Outcome.OPEN, Outcome.COMMITTED}:
+            return
+        logger.info("%s was not ended; it is committed before it runs again", last.batch)
+        wanted = [each.transaction for each in self._transactions.by_urgency(last.winners)]
+        for some in (wanted[:1], wanted[1:]):
+            if any(self._end(some)):
+                return
+
     # -- without a decision ------------------------------------------------------------------------
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
@@ -187,38 +211,11 @@ class TwoPhaseCommit:
         Raises `TransactionTimedOutError` before anything is committed, and `PartlyCommittedError`
         after that.
         """
-        found = self._transactions.described(_begun(transactions))
-        for each in transactions:
-            state = open_transaction(each, found[each.transactional_id])
-            left_ms = state.remaining_ms()
-            if left_ms > -_CLEANUP_MS:
-                check_left(state, left_ms)
-        ended = zip(transactions, self._end(transactions), strict=True)
-        failed = [(each.transactional_id, error) for each, error in ended if error is not None]
-        if failed:
-            raise PartlyCommittedError(failed, len(transactions)) from failed[0][1]
-        self._wait_until_seen(transactions)
+        end_all(self._transactions, transactions, self._pause)
 
     def abort_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Abort the open ones of these transactions. One that cannot be aborted times out."""
         self._transactions.abort(transactions)
-
-    def _wait_until_seen(self, transactions: Sequence[PreparedTransaction]) -> None:
-        """Wait until readers see the committed rows: a user may read them at once.
-
-        A coordinator answers as soon as the end is certain, and tells the partitions after that.
-        """
-        deadline = Deadline.after_ms(_SEEN_WITHIN_MS)
-        tries = 0
-        left = _begun(transactions)
-        while left and not deadline.expired:
-            found = self._transactions.described(left)
-            left = {each: left[each] for each, state in found.items() if state and state.is_open}
-            tries += 1
-            if left:
-                self._pause(min(tries * _FIRST_PAUSE_SECONDS, 1.0))
-        if left:
-            logger.warning("%s transactions are committed, but not visible yet", len(left))
 
     # -- earlier decisions -------------------------------------------------------------------------
 
@@ -235,32 +232,6 @@ class TwoPhaseCommit:
             return control, last
         control, kept = self._decisions.confirmed(control, where)
         return control, None if kept is None else kept.decision
-
-    def _check_owner(self, last: Decision | None, batch: BatchId, *, has_rows: bool) -> None:
-        """Raise `PrefixInUseError` if the last decision cannot come before this batch."""
-        if last is None:
-            if has_rows:
-                self._check_first(batch)
-            return
-        found = last.batch
-        if found.query_id != batch.query_id:
-            reason = (
-                "That is another query, or the same with another checkpoint: give each its own. If"
-                f" the other one is gone for good, delete the group {self._names.prefix!r}"
-            )
-        elif found.batch_id > batch.batch_id:
-            reason = (
-                "The checkpoint was rolled back, or the query runs twice: the rows of these"
-                " batches are written already. Give another prefix to write them again"
-            )
-        elif found.batch_id == batch.batch_id and found.run_id == batch.run_id:
-            reason = (
-                "This run has written this batch already: give each write of a foreachBatch a"
-                " prefix of its own, and do not repeat one that failed"
-            )
-        else:
-            return
-        raise PrefixInUseError(self._names.prefix, found, batch, reason)
 
     def _check_first(self, batch: BatchId) -> None:
         """Warn if this micro-batch may be written already, and its decision is gone.
@@ -284,10 +255,8 @@ class TwoPhaseCommit:
         If all are aborted, no reader has seen the batch, and it can be decided again. Raises
         `DecidedRowsLostError` if a part of the batch is lost.
         """
-        outcomes = self._transactions.outcomes(decision.winners)
-        if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
-            outcomes = self._undone(decision, outcomes)
-        if outcomes and set(outcomes.values()) == {Outcome.ABORTED}:
+        outcomes = self._outcomes_by_first(decision)
+        if _are_aborted(outcomes):
             logger.warning(
                 "%s was decided, but all of it timed out; it is decided again", decision.batch
             )
@@ -302,6 +271,25 @@ class TwoPhaseCommit:
         self._decisions.record(control, decision, where, deadline)
         self._decisions.decide(control, deadline)
         self._own = control.bumped(), decision
+
+    def _outcomes_by_first(self, decision: Decision) -> dict[Winner, Outcome]:
+        """End the transaction with the least time left, alone: its fate is the fate of all.
+
+        If it is aborted, no reader has seen the batch, and the others are aborted, too. Return the
+        outcomes of all. Raises `NotYetCommittedError`.
+        """
+        outcomes = self._transactions.outcomes(decision.winners)
+        if set(outcomes.values()) == {Outcome.OPEN}:
+            first = self._transactions.by_urgency(decision.winners)[:1]
+            errors = self._end([each.transaction for each in first])
+            outcomes = self._transactions.outcomes(decision.winners)
+            for error in errors:
+                if error is not None and not is_over(error):
+                    names = [each.transactional_id for each in decision.winners]
+                    raise NotYetCommittedError(decision.batch, names, len(names), error) from error
+        if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
+            outcomes = self._undone(decision, outcomes)
+        return outcomes
 
     def _undone(self, decision: Decision, outcomes: dict[Winner, Outcome]) -> dict[Winner, Outcome]:
         """Abort the rest of a decided batch. Return the outcomes of all its transactions.
@@ -351,43 +339,70 @@ class TwoPhaseCommit:
         # List them before the decision, and abort them after it. No other driver was there until
         # then, so none has decided on them.
         abandoned = self._transactions.abandoned(winners)
-        began_seconds = time.monotonic()
-        self._decisions.begin(control, part_count(len(winners)))
         try:
-            checked, left_ms = self._checked(control, winners, began_seconds)
+            decision, safe_until = self._recorded(control, wanted, winners, where)
         except TransactionTimedOutError:
             with suppress(KafkaError):
                 self._decisions.undo(control)
             raise
-        self._reached(Step.CHECKED)
-        # The other half of the time is for the ends.
-        most_ms = min(left_ms // 2, self._client.config.default_api_timeout_ms)
-        deadline = Deadline.after_ms(most_ms)
-        decision = replace(wanted, winners=tuple(checked))
-        self._decisions.record(control, decision, where, deadline)
-        self._reached(Step.RECORDED)
         UNSETTLED.add(self._client, self._names, decision)
-        self._decisions.decide(control, deadline)
+        self._decisions.decide(control, self._soon(safe_until))
         self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
-        self._commit_all(decision)
+        # After a standstill some transactions may be out of time.
+        outcomes = self._outcomes_by_first(decision) if safe_until.expired else None
+        if outcomes is not None and _are_aborted(outcomes):
+            raise TransactionTimedOutError(
+                f"{decision.batch} was decided too late: the driver stood still, and its "
+                "transactions have timed out. No reader has seen a row of it. Start the query "
+                "again: it writes the batch again"
+            )
+        self._commit_all(decision, outcomes)
         self._reached(Step.ENDED)
         self._transactions.abort(abandoned)
 
+    def _recorded(
+        self,
+        control: ProducerId,
+        wanted: Decision,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition,
+    ) -> tuple[Decision, Deadline]:
+        """Check the winners and write the decision. It must be made and done by the deadline.
+
+        Raises `TransactionTimedOutError` if one winner is not open, or if the time is up.
+        """
+        began_seconds = time.monotonic()
+        self._decisions.begin(control, part_count(len(winners)))
+        checked, safe_until = self._checked(control, winners, began_seconds)
+        self._reached(Step.CHECKED)
+        decision = replace(wanted, winners=tuple(checked))
+        _check_time(decision, safe_until)
+        self._decisions.record(control, decision, where, self._soon(safe_until))
+        self._reached(Step.RECORDED)
+        _check_time(decision, safe_until)
+        return decision, safe_until
+
+    def _soon(self, deadline: Deadline) -> Deadline:
+        return deadline.within_ms(self._client.config.default_api_timeout_ms)
+
     def _checked(
         self, control: ProducerId, winners: Sequence[PreparedTransaction], began_seconds: float
-    ) -> tuple[list[Winner], int]:
-        """Return the winners, and the time in milliseconds for which all of them stay open.
+    ) -> tuple[list[Winner], Deadline]:
+        """Return the winners, and half of the time for which all of them stay open.
+
+        The other half is for the ends. The time counts from the check, whatever happens after it.
 
         Raises `TransactionTimedOutError` if one is not open, or not for long enough. The brokers'
         clock counts: the start of the control transaction tells the time.
         """
         control_id = self._names.control_id
-        found = self._transactions.described({control_id: control, **_begun(winners)})
+        found = self._transactions.described({control_id: control, **begun(winners)})
         own = found[control_id]
         if own is None or own.state != ONGOING or own.producer != control:
             raise OtherDriverError(self._names.prefix, f"{control_id} is {stands(own)}")
-        passed_ms = int((time.monotonic() - began_seconds) * 1000)
+        now_seconds = time.monotonic()
+        passed_ms = int((now_seconds - began_seconds) * 1000)
         states = [open_transaction(each, found[each.transactional_id]) for each in winners]
         left_ms = [each.remaining_ms(own.started_at_ms + passed_ms) for each in states]
         for state, left in zip(states, left_ms, strict=True):
@@ -396,7 +411,8 @@ class TwoPhaseCommit:
             Winner(each.transactional_id, each.producer, state.started_at_ms)
             for each, state in zip(winners, states, strict=True)
         ]
-        return checked, min(left_ms)
+        half_ms = min(left_ms) // 2
+        return checked, Deadline(now_seconds + half_ms / 1000, half_ms)
 
     def _drop(
         self,
@@ -455,5 +471,14 @@ class TwoPhaseCommit:
         )
 
 
-def _begun(transactions: Sequence[PreparedTransaction]) -> dict[str, ProducerId]:
-    return {each.transactional_id: each.producer for each in transactions}
+def _check_time(decision: Decision, safe_until: Deadline) -> None:
+    if safe_until.expired:
+        raise TransactionTimedOutError(
+            f"{decision.batch} is not decided: the driver or brokers stood still for longer than "
+            f"the {safe_until.timeout_ms} ms that were safe"
+        )
+
+
+def _are_aborted(outcomes: Mapping[Winner, Outcome]) -> bool:
+    """Whether nobody has seen a row of a decision, and nobody will."""
+    return set(outcomes.values()) == {Outcome.ABORTED}

@@ -1,17 +1,18 @@
 """Transactions that time out before a decision, and after one."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pytest
 
-from spark_kafka_source.admin.transactions import ABORTED, describe_transactions
+from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
 from spark_kafka_source.exactly_once import DecidedRowsLostError, TaskId, TransactionTimedOutError
 from spark_kafka_source.exactly_once.oversight import finish
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
+from tests.exactly_once.dying import at
 from tests.exactly_once.query import Query, Run, client_of
 
 # The broker in memory lets transactions be open for ever.
@@ -27,11 +28,20 @@ PATIENCE_MS = 60_000
 
 def wait_until_aborted(query: Query, transactions: Iterable[PreparedTransaction]) -> None:
     """Wait until the broker has aborted the transactions for their timeouts."""
+    wait_until_ended(query, transactions, ABORTED)
+
+
+def wait_until_ended(
+    query: Query,
+    transactions: Iterable[PreparedTransaction],
+    states: Collection[str] = ABORTED | COMMITTED,
+) -> None:
+    """Wait until the transactions are in one of these states."""
     names = [each.transactional_id for each in transactions]
     deadline = Deadline.after_ms(PATIENCE_MS)
     with client_of(query.servers) as client:
         while any(
-            each is None or each.state not in ABORTED
+            each is None or each.state not in states
             for each in describe_transactions(client, names).values()
         ):
             assert not deadline.expired, names
@@ -146,6 +156,44 @@ def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial)
     run = query.start()
     run.commit(1, run.write(1))
     query.written -= lost
+    trial.judge()
+
+
+@pytest.mark.parametrize("step", [Step.CHECKED, Step.RECORDED, Step.DECIDED])
+def test_a_driver_that_stands_still_until_a_transaction_is_out_of_time(
+    step: Step, trial: Trial
+) -> None:
+    """Of two transactions one is patient. It must not be committed if the other one is gone."""
+    query = trial.query
+    run = query.start()
+    winners = []
+    for task, timeout_ms in enumerate((4 * SOON_MS, PATIENCE_MS)):
+        query.timeout_ms = timeout_ms
+        with run.producer() as producer:
+            winners.append(run.write_task(producer, 0, task))
+    stands_still = at(step, lambda: wait_until_aborted(query, winners[:1]))
+    with pytest.raises(TransactionTimedOutError, match="stood still"):
+        run.commit(0, winners, stands_still)
+    run.abort(0, winners)
+    query.timeout_ms = PATIENCE_MS
+    run = query.start()
+    run.commit(0, run.write(0))
+    trial.judge()
+
+
+def test_a_replay_whose_rows_take_longer_than_the_decided_ones_may_wait(trial: Trial) -> None:
+    """Its first task commits what was decided. Nothing was committed before."""
+    query = trial.query
+    committed, late = decided_in_time(query, patient=1)
+    with client_of(query.servers) as client:
+        coordinator = TransactionCoordinator(client, committed.transactional_id)
+        coordinator.end(committed.producer, commit=True)
+    query.timeout_ms = PATIENCE_MS
+    run = query.start()
+    with run.driver() as in_a_task:
+        in_a_task.settle(run.batch(0))
+    wait_until_ended(query, [late])
+    run.commit(0, run.write(0))
     trial.judge()
 
 

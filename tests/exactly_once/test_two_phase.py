@@ -272,29 +272,37 @@ def test_a_prefix_that_is_a_group_of_consumers(broker: MemoryBroker, query: Quer
 
 
 @pytest.mark.parametrize(
-    ("offset", "change", "said"),
+    ("change", "said"),
     [
-        (0, ('"v":1', '"v":2'), "it is of version 2, and only version 1 is known"),
-        (0, ('"parts":1', '"parts":2'), "has no part of it"),
-        (1, ("", ""), "it is at offset 1, not 0"),
+        (('"v":1', '"v":2'), "it is of version 2, and only version 1 is known"),
+        (('"parts":1', '"parts":2'), "has no part of it"),
     ],
 )
 def test_a_decision_that_cannot_be_read(
-    offset: int,
-    change: tuple[str, str],
-    said: str,
-    broker: MemoryBroker,
-    query: Query,
+    change: tuple[str, str], said: str, broker: MemoryBroker, query: Query
 ) -> None:
     run = query.start()
     run.commit(0, run.write(0))
     text = broker.cluster.metadata[query.prefix, query.where].replace(*change)
-    commit_offset(broker, query.prefix, query.where, offset, text)
+    commit_offset(broker, query.prefix, query.where, 0, text)
     winners = run.write(1)
     for call in (run.commit, run.abort):
         with pytest.raises(ProtocolError, match=said) as raised:
             call(1, winners)
         assert f"the last decision in group {query.prefix!r} cannot be read" in str(raised.value)
+
+
+def test_a_decision_may_be_at_any_offset(broker: MemoryBroker, trial: Trial) -> None:
+    """A later version may commit another offset than the number of the micro-batch."""
+    query = trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    text = broker.cluster.metadata[query.prefix, query.where]
+    commit_offset(broker, query.prefix, query.where, 99, text)
+    run = query.start()
+    run.commit(0, run.write(0))
+    run.commit(1, run.write(1))
+    trial.judge()
 
 
 def test_a_group_that_is_given_too_little_metadata(broker: MemoryBroker, query: Query) -> None:
@@ -644,6 +652,18 @@ def test_a_transaction_that_is_not_open_is_not_decided(
     run = trial.query.start()
     run.commit(0, run.write(0))
     trial.judge()
+
+
+def test_an_abort_whose_topic_is_deleted_does_not_wait_for_it(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    run = trial.query.start()
+    winners = run.write(0)
+    broker.delete_topic(trial.query.topic)
+    with run.driver() as driver:
+        driver.abort(run.batch(0), winners, trial.query.where)
+    assert not broker.requests(TxnOffsetCommitRequest)
+    assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
 
 
 # -- what others have left open --------------------------------------------------------------------

@@ -49,6 +49,7 @@ _MARK_TIMEOUT_MS = 1_000
 _MARKING_MS = 5_000
 # A worker that writes with more configurations than this by turns asks the brokers again.
 _MOST_TIMEOUTS = 64
+_MOST_RUNS = 64
 
 
 class UnknownBatchError(LocalError):
@@ -86,7 +87,9 @@ class ExactlyOnce(Guarantee):
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer that has begun this attempt's transaction."""
-        _batch(attempt, attempt.batch_id)
+        batch = _batch(attempt, attempt.batch_id)
+        if batch is not None and runs.is_new(self._committing(attempt), batch.run_id):
+            self._settle(attempt, batch)
         timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         run_id = attempt.run_id or self.write_id
         task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
@@ -100,6 +103,16 @@ class ExactlyOnce(Guarantee):
                 raise refused_timeout(error, timeout_ms) from error
             raise
         return producer
+
+    def _settle(self, attempt: Attempt, batch: BatchId) -> None:
+        """Commit what an earlier run has decided. If that fails, the driver has to do it."""
+        two_phase = self._committing(attempt).begin()
+        try:
+            two_phase.settle(batch)
+        except KafkaError as error:
+            logger.warning("What an earlier run has decided is left to the driver: %s", error)
+        finally:
+            two_phase.close()
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
         """Leave the transaction open, and tell the driver how to end it.
@@ -304,6 +317,24 @@ class _Timeouts:
             self._known = {key: each for key, each in self._known.items() if key[0] != config}
 
 
+class _Runs:
+    """The runs whose tasks this process knows. Only the first batch of a run can be a replay."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[_Committing, str] = {}
+
+    def is_new(self, committing: "_Committing", run_id: str) -> bool:
+        """Whether this is the first task of the run in this process."""
+        with self._lock:
+            if self._known.get(committing) == run_id:
+                return False
+            if len(self._known) >= _MOST_RUNS:
+                self._known.clear()
+            self._known[committing] = run_id
+            return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Committing:
     """The cluster and the names of the query that a driver commits for."""
@@ -317,5 +348,6 @@ class _Committing:
 
 
 timeouts = _Timeouts()
+runs = _Runs()
 kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
 """The driver's connections to the coordinators, kept from one micro-batch to the next."""

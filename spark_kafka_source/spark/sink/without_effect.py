@@ -12,7 +12,8 @@ WRITING = WithoutEffect(
         **WITHOUT_EFFECT,
         **by_option(
             {
-                "rows are written at least once, without transactions": """
+                "brokers have it only behind a switch for unstable features (KIP-939), and"
+                " transactions end within 'kafka.transaction.timeout.ms'": """
                     transaction.two.phase.commit.enable
                     """,
                 "the figures are in Spark's progress": """

@@ -14,7 +14,14 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import BatchId, Content, attempts
+from spark_kafka_source.exactly_once import (
+    BatchId,
+    Content,
+    Names,
+    Step,
+    TwoPhaseCommit,
+    attempts,
+)
 from spark_kafka_source.producer import (
     KafkaProducer,
     PreparedTransaction,
@@ -22,6 +29,7 @@ from spark_kafka_source.producer import (
     TransactionOpenError,
 )
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -74,6 +82,7 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     producers = Kept(making(KafkaProducer.of), lambda each: each.close(0))
     monkeypatch.setattr(exactly_once, "kept_producers", producers)
     monkeypatch.setattr(exactly_once, "timeouts", exactly_once._Timeouts())
+    monkeypatch.setattr(exactly_once, "runs", exactly_once._Runs())
     monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
     yield
     for each in closing:
@@ -109,6 +118,46 @@ def states(broker: MemoryBroker) -> dict[str, str]:
 
 
 # -- in a task -----------------------------------------------------------------------------------
+
+
+def decided_by(broker: MemoryBroker, run_id: str) -> None:
+    """Decide micro-batch 7, and die before its transaction is committed."""
+    written = write(guarantee(broker), replace(IN_STREAM, run_id=run_id), "a")
+    assert written.prepared is not None
+
+    def die(step: Step) -> None:
+        if step is Step.DECIDED:
+            raise KeyboardInterrupt
+
+    client = KafkaClient(guarantee(broker).config.client)
+    two_phase = TwoPhaseCommit(client, Names("pykafka-q"), die)
+    where = TopicPartition("t", 0)
+    with pytest.raises(KeyboardInterrupt):
+        two_phase.commit(replace(BATCH, run_id=run_id), [written.prepared], where)
+    two_phase.close()
+
+
+def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
+    broker: MemoryBroker,
+) -> None:
+    decided_by(broker, OTHER_RUN)
+    found = guarantee(broker)
+    for partition in range(2):
+        write(found, Attempt(partition, 0, "q", RUN, 7), "a")
+    assert states(broker)[f"pykafka-q.{OTHER_RUN}.3.0"] == "CompleteCommit"
+    assert states(broker)[f"pykafka-q.{RUN}.0.0"] == "Ongoing"
+    in_tasks = [each for each in broker.requests(OffsetFetchRequest) if not each.require_stable]
+    assert len(in_tasks) == 2  # One for each run.
+
+
+def test_what_a_task_cannot_commit_is_left_to_the_driver(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    denied = error_named("GROUP_AUTHORIZATION_FAILED")
+    broker.control(OffsetFetchRequest, denied, times=1)
+    write(guarantee(broker), IN_STREAM, "a")
+    assert "left to the driver" in caplog.text
+    assert states(broker)[f"{ID}.0"] == "Ongoing"
 
 
 def test_an_attempt_leaves_its_transaction_to_the_driver(broker: MemoryBroker) -> None:

@@ -65,6 +65,11 @@ def test_a_wrong_value_is_refused_with_a_right_one(option: str, value: str, righ
         ("startingOffsets", "it is for reading"),
         ("kafka.max.poll.records", "it is a consumer's, and this only writes"),
         ("kafka.metadata.max.idle.ms", "a topic is known as long as the producer is"),
+        (
+            "kafka.transaction.two.phase.commit.enable",
+            "brokers have it only behind a switch for unstable features (KIP-939), and transactions"
+            " end within 'kafka.transaction.timeout.ms'",
+        ),
     ],
 )
 def test_what_a_reader_has_is_said_to_be_its(
