@@ -2,8 +2,8 @@
 
 The query reads a topic and writes its rows to another one, exactly once. The demo shows the first
 rows. Then it shows a line for each micro-batch, with its rows and the lag that is left. At the end
-it shows what Kafka's own tool says of the group, and how many rows each topic has. It ends by
-itself, or by Ctrl-C.
+it shows what Kafka's own tool says of the group. It counts the rows: how many were produced, read
+and written, and whether one of them was lost or doubled. It ends by itself, or by Ctrl-C.
 """
 
 import argparse
@@ -16,49 +16,180 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
+from spark_kafka_source.admin import KafkaAdmin
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer import KafkaProducer
-from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing import BrokerFailedError, LocalKafka, kafka_jars
+from spark_kafka_source.testing.downloads import DownloadLine
+from spark_kafka_source.testing.java import find_java
+from spark_kafka_source.topic_partition import TopicPartition
 
 _TOPIC, _COPY, _GROUP, _PARTITIONS = "events", "clicks", "demo", 4
 _BACKLOG_ROWS, _ROWS_PER_SEND, _SENDS_PER_SECOND = 200_000, 500, 8
 _ROWS_PER_BATCH = 25_000
 _BAR_WIDTH = 40
+_LOOK_SECONDS = 0.5
+_COMMAND = "spark-kafka-source"
 
 
-def main() -> None:
-    """Run the demo. The producer writes for `--seconds` (default 30)."""
-    parser = argparse.ArgumentParser(description=__doc__)
+@dataclass
+class _Written:
+    """The events so far: each has the next number. Another thread counts what Kafka has taken."""
+
+    count: int = 0
+    acknowledged: int = 0
+
+    def on_delivery(self, _: object, error: KafkaError | None) -> None:
+        """Count a record that Kafka has."""
+        self.acknowledged += error is None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is found in the end, to hold against what was written."""
+
+    read: int
+    """Rows that the query read, by Spark's progress."""
+    batches: int
+    lags: dict[TopicPartition, int | None]
+    """End less committed offset, of each partition that the group has committed."""
+    copies: int
+    """Committed rows of the copy."""
+    distinct: int
+    """Different events among them, of those that were written."""
+
+
+def main() -> int:
+    """Run the demo. Return 1 if something is not as it should be, else 0."""
+    about = str(__doc__).partition("\n\n")[2]
+    parser = argparse.ArgumentParser(prog="python -m spark_kafka_source.demo", description=about)
     parser.add_argument("--seconds", type=int, default=30, help="how long the producer writes")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--keep", action="store_true", help="keep the broker until Ctrl-C")
+    arguments = parser.parse_args()
     # Without this Spark would take another Python from the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with contextlib.suppress(KeyboardInterrupt):
-        _run(seconds)
+    try:
+        return int(not _run(arguments.seconds, keep=arguments.keep))
+    except KeyboardInterrupt:
+        return 0
+    except KafkaError as error:
+        print(f"The demo cannot go on: {error}", file=sys.stderr)
+        return 1
 
 
-def _run(seconds: int) -> None:
-    _say("Starting a real Kafka broker (the first time, its jars are downloaded: a minute) ...")
-    with LocalKafka() as kafka, _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
-        interrupted = _interrupted()
-        _say(f"Apache Kafka is up at {kafka.bootstrap_servers}, Spark {spark.version} with it.")
+def _run(seconds: int, *, keep: bool) -> bool:
+    """Return whether all is as it should be."""
+    find_java()  # Before a download.
+    with DownloadLine("Kafka's jars", sys.stderr) as line:
+        kafka_jars(progress=line)
+    _say("Starting a real Kafka broker ...")
+    with LocalKafka() as kafka:
+        interrupted = threading.Event()
+        claims = _show(kafka, seconds, interrupted)
+        if interrupted.is_set():
+            return True
+        _say("\nWhat this run shows, counted:")
+        for holds, text in claims:
+            _say(f"  {'yes' if holds else 'NO '}  {text}")
+        _say("\n" + _next(kafka.bootstrap_servers, keep=keep))
+        if keep:
+            _stay(kafka, interrupted)
+    return all(holds for holds, _ in claims)
+
+
+def _show(kafka: LocalKafka, seconds: int, interrupted: threading.Event) -> list[tuple[bool, str]]:
+    """Run the query, and return what it shows."""
+    servers, written = kafka.bootstrap_servers, _Written()
+    with _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
+        _note_ctrl_c(interrupted)
+        _say(f"Apache Kafka is up at {servers}, Spark {spark.version} with it.")
         for topic in (_TOPIC, _COPY):
             kafka.create_topic(topic, partitions=_PARTITIONS)
-        with _writing(kafka.bootstrap_servers, seconds) as writer:
-            _show_first_rows(spark, kafka.bootstrap_servers)
-            query = _query(spark, kafka.bootstrap_servers, checkpoint)
-            _watch(query, writer, interrupted)
+        with _writing(servers, seconds, written) as writer:
+            _show_first_rows(spark, servers)
+            query = _query(spark, servers, checkpoint)
+            read, batches = _watch(query, writer, interrupted)
             query.stop()
-        if not interrupted.is_set():
-            _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
-            _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
-            for topic in (_TOPIC, _COPY):
-                _say(f"Rows in {topic!r}: {_rows(spark, kafka.bootstrap_servers, topic)}")
+        if interrupted.is_set():
+            return []
+        _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
+        _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
+        copies, distinct = _copies(spark, servers, written.count)
+        found = _Found(read, batches, _lags(servers), copies, distinct)
+        return _claims(written, found)
+
+
+def _claims(written: _Written, found: _Found) -> list[tuple[bool, str]]:
+    """Return what was counted, each with whether it is as it should be."""
+    count, ends = written.count, [each for each in found.lags.values() if each == 0]
+    lost, doubled = count - found.distinct, found.copies - found.distinct
+    return [
+        (
+            written.acknowledged == count,
+            f"produced: {count:,} events into '{_TOPIC}', {written.acknowledged:,} acknowledged",
+        ),
+        (found.read == count, f"read: {found.read:,} rows, in {found.batches} micro-batches"),
+        (
+            len(ends) == len(found.lags) == _PARTITIONS,
+            f"committed: the end of {len(ends)} of {_PARTITIONS} partitions, by group '{_GROUP}'",
+        ),
+        (
+            lost == doubled == 0,
+            f"written: {found.copies:,} rows into '{_COPY}', exactly once: "
+            f"{lost:,} events are lost, {doubled:,} are doubled",
+        ),
+    ]
+
+
+def _next(servers: str, *, keep: bool) -> str:
+    kept = [
+        f"Kafka stays at {servers} until Ctrl-C. In another terminal:",
+        f"  {_COMMAND} tail {_COPY} -b {servers}",
+        f"  {_COMMAND} groups lag -b {servers}",
+    ]
+    tried = [
+        "What to try next:",
+        "  python -m spark_kafka_source.demo --keep    the same, and the broker stays",
+        f"  {_COMMAND} local-broker             a broker for your own code",
+        "  docs/first-query.md                         the same step by step, in ten minutes",
+    ]
+    return "\n".join(kept if keep else tried)
+
+
+def _stay(kafka: LocalKafka, interrupted: threading.Event) -> None:
+    while not interrupted.wait(_LOOK_SECONDS):
+        if not kafka.broker(1).running:
+            raise BrokerFailedError("The broker has ended", kafka.broker(1).log)
+
+
+def _lags(servers: str) -> dict[TopicPartition, int | None]:
+    """Return the lag of the group, which has committed its last offsets a moment ago."""
+    with KafkaAdmin(bootstrap_servers=servers) as admin:
+        return {each.topic_partition: each.lag for each in admin.group_lag(_GROUP)}
+
+
+def _copies(spark: SparkSession, servers: str, count: int) -> tuple[int, int]:
+    """Return the number of committed copies, and of the different events among them."""
+    numbers = (
+        spark.read.format("pykafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", _COPY)
+        .option("kafka.isolation.level", "read_committed")
+        .load()
+        .selectExpr("CAST(get_json_object(CAST(value AS STRING), '$.number') AS BIGINT) AS number")
+    )
+    known = f"number BETWEEN 0 AND {count - 1}"
+    found = numbers.selectExpr(
+        "count(*)", f"count(DISTINCT CASE WHEN {known} THEN number END)"
+    ).collect()[0]
+    return int(found[0]), int(found[1])
 
 
 def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> StreamingQuery:
@@ -83,18 +214,6 @@ def _query(spark: SparkSession, bootstrap_servers: str, checkpoint: str) -> Stre
     )
 
 
-def _rows(spark: SparkSession, bootstrap_servers: str, topic: str) -> int:
-    """Return the number of committed rows."""
-    return (
-        spark.read.format("pykafka")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("subscribe", topic)
-        .option("kafka.isolation.level", "read_committed")
-        .load()
-        .count()
-    )
-
-
 def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
     two_of_each = {_TOPIC: {str(partition): 2 for partition in range(_PARTITIONS)}}
     first = (
@@ -108,31 +227,43 @@ def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
     first.selectExpr(*text, "partition", "offset", "timestamp").show(truncate=False)
 
 
-def _interrupted() -> threading.Event:
-    """Return an event that Ctrl-C sets. Otherwise Ctrl-C could break off a call to the JVM."""
-    interrupted = threading.Event()
+def _note_ctrl_c(interrupted: threading.Event) -> None:
+    """Have Ctrl-C set the event. Otherwise it could break off a call to the JVM."""
     signal.signal(signal.SIGINT, lambda *_: interrupted.set())
-    return interrupted
 
 
-def _watch(query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event) -> None:
-    """Show a line for each micro-batch until the producer has ended and all records are read."""
-    shown, most = -1, 1
+def _watch(
+    query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event
+) -> tuple[int, int]:
+    """Show a line for each micro-batch until the producer has ended and all records are read.
+
+    Return the number of rows that the query has read, and of its micro-batches.
+    """
+    shown, most, rows, batches = -1, 1, 0, 0
     while query.isActive and not interrupted.wait(0.2):
+        # One more trigger, without new records, commits the last micro-batch to the group.
+        is_over = not writer.is_alive() and _is_at_end(query)
+        if is_over:
+            query.processAllAvailable()
         for progress in query.recentProgress:
-            if progress["batchId"] <= shown:
+            # An idle query tells its next micro-batch's number, without rows.
+            if progress["batchId"] <= shown or not progress["numInputRows"]:
                 continue
             shown = progress["batchId"]
+            rows, batches = rows + progress["numInputRows"], batches + 1
             lag = _lag(progress["sources"][0])
             most = max(most, lag)
             _show_progress(progress, lag, most)
-        last = query.lastProgress
-        if not writer.is_alive() and last and _lag(last["sources"][0]) == 0:
-            # One more trigger, without new records, commits the last micro-batch to the group.
-            query.processAllAvailable()
-            return
+        if is_over:
+            break
     if error := query.exception():
         raise error
+    return rows, batches
+
+
+def _is_at_end(query: StreamingQuery) -> bool:
+    last = query.lastProgress
+    return last is not None and _lag(last["sources"][0]) == 0
 
 
 def _show_progress(progress: Any, lag: int, most: int) -> None:
@@ -149,13 +280,14 @@ def _lag(source: Any) -> int:
 
 
 @contextlib.contextmanager
-def _writing(bootstrap_servers: str, seconds: int) -> Iterator[threading.Thread]:
+def _writing(servers: str, seconds: int, written: _Written) -> Iterator[threading.Thread]:
     """Write a backlog, then run a thread that keeps writing to the topic."""
     ended = threading.Event()
-    with KafkaProducer(bootstrap_servers=bootstrap_servers, compression_type="lz4") as producer:
+    with KafkaProducer(bootstrap_servers=servers, compression_type="lz4") as producer:
         for _ in range(_BACKLOG_ROWS // _ROWS_PER_SEND):
-            _send(producer)
-        writer = threading.Thread(target=_keep_writing, args=(producer, seconds, ended))
+            _send(producer, written)
+        arguments = (producer, seconds, written, ended)
+        writer = threading.Thread(target=_keep_writing, args=arguments)
         writer.start()
         try:
             yield writer
@@ -164,17 +296,22 @@ def _writing(bootstrap_servers: str, seconds: int) -> Iterator[threading.Thread]
             writer.join()
 
 
-def _keep_writing(producer: KafkaProducer, seconds: int, ended: threading.Event) -> None:
+def _keep_writing(
+    producer: KafkaProducer, seconds: int, written: _Written, ended: threading.Event
+) -> None:
     for _ in range(seconds * _SENDS_PER_SECOND):
-        _send(producer)
+        _send(producer, written)
         if ended.wait(1 / _SENDS_PER_SECOND):
-            return
+            break
+    producer.flush()
 
 
-def _send(producer: KafkaProducer) -> None:
-    for _ in range(_ROWS_PER_SEND):
-        value = b'{"action": "click", "amount": %d}' % random.randrange(100)
-        producer.send(_TOPIC, value, key=b"user-%d" % random.randrange(1000))
+def _send(producer: KafkaProducer, written: _Written) -> None:
+    for number in range(written.count, written.count + _ROWS_PER_SEND):
+        amount, user = random.randrange(100), random.randrange(1000)
+        value = b'{"number": %d, "action": "click", "amount": %d}' % (number, amount)
+        producer.send(_TOPIC, value, key=b"user-%d" % user, on_delivery=written.on_delivery)
+    written.count += _ROWS_PER_SEND
 
 
 @contextlib.contextmanager
@@ -219,4 +356,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

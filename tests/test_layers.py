@@ -46,7 +46,7 @@ MAY_IMPORT = BELOW | {
     "dead_letters": BASE | {"protocol", "records", "net", "typed", "client", "producer"},
     "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
     "doctor": BASE | {"protocol", "net", "registry", "client", "fetch"},
-    "command_line": BASE.union(LAYERS, {"doctor"}),
+    "command_line": BASE.union(LAYERS, {"doctor", "testing"}),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),

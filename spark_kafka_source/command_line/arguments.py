@@ -11,6 +11,9 @@ from spark_kafka_source.version import VERSION
 PROGRAM = "spark-kafka-source"
 # A day.
 _MOST_SECONDS = 86_400
+# Each is a JVM of some 400 MB.
+_MOST_BROKERS = 9
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 _OF_TOPICS = ("create", "delete", "alter", "configs")
 _FORMATS = ("text", "json", "hex")
@@ -47,6 +50,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_schema(commands)
     _add_produce(commands)
     _add_doctor(commands)
+    _add_local_broker(commands)
     parsed, unknown = parser.parse_known_args(_with_action(arguments))
     if unknown:
         _refuse(parser, unknown)
@@ -237,6 +241,43 @@ def _add_doctor(commands: Any) -> None:
     )
 
 
+def _add_local_broker(commands: Any) -> None:
+    about = "a real Kafka on this machine until Ctrl-C, to try things out; needs Java 17"
+    broker = _parser(commands, "local-broker", "local_broker", "local_broker", about)
+    broker.add_argument(
+        "--brokers", type=_brokers, default=1, metavar="N", help="how many brokers (default 1)"
+    )
+    broker.add_argument(
+        "--port",
+        type=_positive,
+        metavar="PORT",
+        help="of the first broker, the next ones follow; default: 9092, or any if it is in use",
+    )
+    broker.add_argument("--registry", action="store_true", help="a schema registry, too")
+    broker.add_argument(
+        "--topic",
+        type=_new_topic,
+        action="append",
+        default=[],
+        metavar="NAME[:PARTITIONS]",
+        help="create this topic; may be repeated",
+    )
+
+
+def _brokers(text: str) -> int:
+    count = _positive(text)
+    if count > _MOST_BROKERS:
+        raise argparse.ArgumentTypeError(f"at most {_MOST_BROKERS}")
+    return count
+
+
+def _new_topic(text: str) -> tuple[str, int]:
+    name, colon, partitions = text.partition(":")
+    if not _TOPIC.fullmatch(name) or name in (".", ".."):
+        raise argparse.ArgumentTypeError("a name has letters, digits, '.', '_' and '-', up to 249")
+    return name, _positive(partitions) if colon else 1
+
+
 def _named(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("a name is needed; an unset variable is empty")
@@ -268,11 +309,20 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _parser(actions: Any, name: str, module: str, function: str, about: str) -> Any:
+    """Add a command that uses no cluster."""
+    parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+    parser.set_defaults(module=module, function=function)
+    parser.set_defaults(client="consumer", bootstrap_servers=None, config=[], config_file=None)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    return parser
+
+
 def _command(
     actions: Any, name: str, module: str, function: str, about: str, *, client: str = "consumer"
 ) -> Any:
-    parser = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-    parser.set_defaults(module=module, function=function, client=client)
+    parser = _parser(actions, name, module, function, about)
+    parser.set_defaults(client=client)
     parser.add_argument(
         "-b", "--bootstrap-servers", "--bootstrap-server", metavar="HOST:PORT,...", help="brokers"
     )
@@ -286,5 +336,4 @@ def _command(
     parser.add_argument(
         "--config-file", metavar="FILE", help="a client.properties, as Kafka's own tools take it"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser

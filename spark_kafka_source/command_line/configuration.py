@@ -71,6 +71,7 @@ def spelling(arguments: argparse.Namespace) -> Spelling:
     may_be_elsewhere = arguments.config_file is not None or arguments.config
     if arguments.bootstrap_servers is not None or not may_be_elsewhere:
         names["kafka.bootstrap.servers"] = "-b"
+    names["ports"] = "--port"
     names["to"] = "--by-duration" if getattr(arguments, "ago", None) else "--to-datetime"
     return names
 

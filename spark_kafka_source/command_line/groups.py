@@ -13,7 +13,7 @@ from spark_kafka_source.admin import (
     OffsetResets,
     Shift,
 )
-from spark_kafka_source.admin.decision_offsets import groups_with_decisions
+from spark_kafka_source.admin.decision_offsets import groups_with_decisions, is_decision
 from spark_kafka_source.admin.targets import Target
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
@@ -189,12 +189,15 @@ def reset(arguments: argparse.Namespace, output: Output) -> int:
         found = admin.reset_offsets(
             arguments.group, _target(arguments), topics, dry_run=not arguments.execute
         )
+        committed = {} if found.executed else admin.list_group_offsets(arguments.group)
     output.rows([_reset_row(found, each) for each in found], _RESET)
     if not found:
         output.note("Nothing to reset: the group has committed nothing; name topics by --topic")
         return 1
     if found.is_new:
         output.note(f"There was no group {found.group_id!r}")
+    if any(is_decision(each.metadata) for each in committed.values()):
+        output.note(f"This group {_KEEPER}, which would lose them and refuse to start")
     if not found.executed:
         output.note("Nothing was committed: this was a dry run; add --execute")
     return 0

@@ -20,7 +20,7 @@ from spark_kafka_source.testing.child import RemovedDirectory
 from spark_kafka_source.testing.deletion import delete_records
 from spark_kafka_source.testing.jars import KAFKA_VERSION, kafka_jars
 from spark_kafka_source.testing.java import QUICK_START, Runtime, find_java
-from spark_kafka_source.testing.ports import free_ports
+from spark_kafka_source.testing.ports import check_free, free_ports
 from spark_kafka_source.testing.private_file import write_private
 from spark_kafka_source.testing.properties import (
     Node,
@@ -63,16 +63,18 @@ class LocalKafka:
     `brokers` is the number of brokers. With three, each topic has three replicas, and one broker
     may fail.
     `racks` are the racks of the brokers, in order. A consumer that names its rack then reads from
-    the replica there (KIP-392). `advertised_ports` are the ports that clients connect to, for a
-    proxy before each broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central.
-    With `auto_create_topics` the brokers create a topic that a client asks for, with one partition.
-    By default a mistyped name fails. `properties` are for the brokers; they override those of this
+    the replica there (KIP-392). `ports` are the ports of the brokers, in order; by default they are
+    free ones. `advertised_ports` are the ports that clients connect to, for a proxy before each
+    broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central. With
+    `auto_create_topics` the brokers create a topic that a client asks for, with one partition. By
+    default a mistyped name fails. `properties` are for the brokers; they override those of this
     package's `broker.properties`. `java_options` are for their JVMs. `security` adds listeners with
     TLS and SASL, and ACLs: see `Security`. `directory` keeps logs and data after the end. It must
     be empty, or come from an earlier LocalKafka with the same number of brokers. By default logs
     and data are removed.
 
-    Entering raises `JavaError`, `JarsError` or `BrokerFailedError`.
+    Entering raises `JavaError`, `JarsError` or `BrokerFailedError`, and `ConfigurationError` for
+    one of `ports` that is in use.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class LocalKafka:
         brokers: int = 1,
         *,
         racks: Sequence[str] = (),
+        ports: Sequence[int] = (),
         advertised_ports: Sequence[int] = (),
         version: str = KAFKA_VERSION,
         auto_create_topics: bool = False,
@@ -90,10 +93,12 @@ class LocalKafka:
     ) -> None:
         if brokers < 1:
             raise ConfigurationError("brokers", f"{brokers}", "Give 1 or more")
-        for name, given in (("racks", racks), ("advertised_ports", advertised_ports)):
+        of_each = {"racks": racks, "ports": ports, "advertised_ports": advertised_ports}
+        for name, given in of_each.items():
             if given and len(given) != brokers:
                 raise ConfigurationError(name, f"{len(given)}", f"Give none or {brokers}")
         self._racks = tuple(racks)
+        self._ports = tuple(ports)
         self._advertised_ports = tuple(advertised_ports)
         self._version = version
         of_creation = {"auto.create.topics.enable": "true"} if auto_create_topics else {}
@@ -108,6 +113,8 @@ class LocalKafka:
         self._process = OwnProcess("LocalKafka")
 
     def __enter__(self) -> Self:
+        for each in self._ports:
+            check_free(each)
         jars = tuple(kafka_jars(self._version))
         with ExitStack() as undo:
             self._root = self._open_directory(undo)
@@ -297,7 +304,9 @@ class LocalKafka:
     def _make_brokers(self) -> tuple[Broker, ...]:
         nothing = (None,) * self._count
         listeners = tuple(LISTENERS) if self._secured else ()
-        cluster = _nodes(self._racks or nothing, self._advertised_ports or nothing, listeners)
+        cluster = _nodes(
+            self._racks or nothing, self._ports, self._advertised_ports or nothing, listeners
+        )
         cluster_id = _random_id()
         return tuple(self._make_broker(node, cluster, cluster_id) for node in cluster)
 
@@ -321,22 +330,26 @@ class LocalKafka:
 
 def _nodes(
     racks: Sequence[str | None],
+    client_ports: Sequence[int],
     advertised_ports: Sequence[int | None],
     secured_listeners: Sequence[str],
 ) -> list[Node]:
-    ports = iter(free_ports((3 + len(secured_listeners)) * len(racks)))
+    needed = (3 + len(secured_listeners)) * len(racks)
+    found = free_ports(needed + len(client_ports))
+    ports = iter([*client_ports, *(each for each in found if each not in client_ports)])
+    client_ports = [next(ports) for _ in racks]
     return [
         Node(
             node_id,
-            next(ports),
+            client_port,
             next(ports),
             next(ports),
             rack,
             advertised_port,
             {name: next(ports) for name in secured_listeners},
         )
-        for node_id, (rack, advertised_port) in enumerate(
-            zip(racks, advertised_ports, strict=True), 1
+        for node_id, (rack, client_port, advertised_port) in enumerate(
+            zip(racks, client_ports, advertised_ports, strict=True), 1
         )
     ]
 

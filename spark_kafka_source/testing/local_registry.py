@@ -59,8 +59,8 @@ class LocalRegistry:
         with LocalRegistry() as registry:
             spark.readStream.format("pykafka").option("schema.registry.url", registry.url)
 
-    `url` is the address of its Confluent-compatible API. The registry has no GUIDs, and its
-    compatibility checks of schemas are not reliable.
+    `url` is the address of its Confluent-compatible API, and `log` the file of its log. The
+    registry has no GUIDs, and its compatibility checks of schemas are not reliable.
 
     Entering raises `JavaError`, `JarsError` or `RegistryFailedError`.
     """
@@ -69,6 +69,7 @@ class LocalRegistry:
         self._java_options = tuple(java_options)
         self._port = 0
         self._child: Child | None = None
+        self.log = Path()
         self._context = ExitStack()
         self._process = OwnProcess("LocalRegistry")
 
@@ -78,7 +79,7 @@ class LocalRegistry:
             directory = RemovedDirectory(Path(tempfile.mkdtemp(prefix="local-registry-")))
             undo.callback(directory.close)
             (port,) = free_ports(1)
-            log = directory.path / "registry.log"
+            self.log = log = directory.path / "registry.log"
             child = Child(self._command(folder, directory.path, port), output=log, errors=log)
             undo.callback(child.close)
             _await_service(child, port, log)

@@ -33,6 +33,11 @@ assert not {"pyspark", "pandas"} & sys.modules.keys(), "every command would wait
         ["tail", "t", "--value", "avro"],
         ["produce"],
         ["produce", "t", "--key-separator", ""],
+        ["local-broker", "--brokers", "10"],
+        ["local-broker", "--port", "x"],
+        ["local-broker", "--topic", "a/b"],
+        ["local-broker", "--topic", "a:0"],
+        ["local-broker", "-b", "localhost:9092"],
     ],
 )
 def test_what_cannot_be_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

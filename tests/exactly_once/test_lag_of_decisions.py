@@ -76,6 +76,10 @@ def check(query: Query, capsys: pytest.CaptureFixture[str], tasks: int) -> None:
     notes = {row["group"]: row["note"] for row in rows}
     assert notes[consumers] is None
     assert {notes[each] for each in keepers} == {"keeps the decisions of an exactly-once query"}
+    for each in (query.prefix, consumers):
+        assert main(["groups", "reset", each, "--to-latest", *words]) == 0
+        warned = "This group keeps the decisions" in capsys.readouterr().err
+        assert warned == (each in keepers)
 
 
 def test_in_memory(in_memory: Trial, capsys: pytest.CaptureFixture[str]) -> None:
