@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
+from spark_kafka_source.client.without_effect import by_option
 from spark_kafka_source.consumer.consumer_config import PollConfig
 from spark_kafka_source.consumer.without_effect import (
     DONE_ANYWAY,
@@ -23,6 +24,16 @@ from spark_kafka_source.spelling import Spelling, spelt
 from spark_kafka_source.typed import BAD_RECORDS, MEANT, READ_OPTIONS, BadRecords, TypedConfig
 
 _KNOWN = frozenset({*CLIENT_OPTIONS, *settings_of(FetchConfig)})
+_INSTEAD = by_option(
+    {
+        "Give the topics as `topic`": "topics subscribe assign",
+        "Give the start as `start`": "begin since starting.offsets starting.timestamp",
+        "Give the end, which is not included, as `to`": """
+            end stop until ending.offsets ending.timestamp
+            """,
+        "Take batches of `read_topic_batches` until there is enough": "limit max.records n",
+    }
+)
 _NO_FUNCTIONS = "The table has bytes, or typed values: see 'value.format'"
 
 VOCABULARY = Vocabulary(
@@ -56,7 +67,7 @@ VOCABULARY = Vocabulary(
         }
     ),
     MEANT_BY_OTHERS,
-    {**INSTEAD, **MEANT},
+    {**INSTEAD, **MEANT, **_INSTEAD},
     READ_OPTIONS,
 )
 """Vocabulary of a read: its known, refused and ineffective settings."""

@@ -357,7 +357,9 @@ def test_settings_of_a_group_have_no_effect(
         ({"value_deserializer": bytes}, "'value_deserializer'"),
         ({"isolation.level": "comitted"}, "'isolation.level': found 'comitted'"),
         ({"ending": "latest"}, "'ending': is no configuration of this read of a topic"),
-        ({"end": "latest"}, "'end': is no configuration"),
+        ({"end": "latest"}, "'end': .* Give the end, which is not included, as `to`"),
+        ({"topics": ["t"]}, "'topics': .* Give the topics as `topic`"),
+        ({"limit": 5}, "'limit': .* Take batches of `read_topic_batches` until there is enough"),
     ],
 )
 def test_arguments_that_cannot_be_used(given: dict[str, Any], message: str) -> None:
