@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 # A misspelt security setting could leave a door open. The reader of these settings refuses it.
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
+_UNSUPPORTED = "is not supported"
 # The name in texts of all SASL settings.
 _ALL_OF_SASL = "kafka.sasl.*"
 # Broker logs and quotas tell the clients of one process apart by the number, as with Java's.
@@ -105,14 +106,23 @@ class Vocabulary:
             if option in values:
                 raise ConfigurationError(option, "is given twice", "Give it once")
             if value is not None:
-                values[option] = _text(option, value)
+                values[option] = self._text_of(option, value)
         return values
+
+    def _text_of(self, option: str, value: object) -> str:
+        try:
+            return _text(option, value)
+        except ConfigurationError:
+            if option not in self.refused:
+                raise
+            # An object, such as an interceptor: a text would not help either.
+            raise ConfigurationError(option, _UNSUPPORTED, self.refused[option]) from None
 
     def _say_of(self, option: str, value: str) -> None:
         if self.done_anyway.get(option) == value.strip().lower():
             return
         if option in self.refused:
-            raise ConfigurationError(option, "is not supported", self.refused[option])
+            raise ConfigurationError(option, _UNSUPPORTED, self.refused[option])
         reason = self.without_effect.get(option)
         if reason:
             logger.warning("%s", as_written(f"'{option}' has no effect here: {reason}"))

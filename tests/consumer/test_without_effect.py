@@ -55,6 +55,14 @@ def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead:
     assert instead.replace(".", "_") in refused.value.expected.replace(".", "_")
 
 
+@pytest.mark.parametrize("given", [object(), [object()], object], ids=["one", "list", "class"])
+def test_an_object_for_what_is_refused_is_told_the_same(given: object) -> None:
+    arguments = {"bootstrap_servers": "localhost:9092", "interceptor_classes": given}
+    with pytest.raises(ConfigurationError, match=r"is not supported.*`commit_async`") as refused:
+        ConsumerConfig.from_arguments(arguments)
+    assert refused.value.option == "interceptor_classes"
+
+
 def test_a_slip_is_told_of_what_may_have_been_meant() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean 'max_poll_records'"):
         ConsumerConfig.from_arguments({"bootstrap_servers": "a:1", "max_pol_records": "1"})
