@@ -1,6 +1,7 @@
 """One request about many topics, which only the controller of the cluster can answer.
 
 Kafka 4 passes such a request on from any broker. Brokers with ZooKeeper refuse it: NOT_CONTROLLER.
+Metadata then names the controller. In Kafka 4 it names any broker.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -8,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import (
+    BootstrapError,
     BrokerError,
     ErrorCode,
     KafkaError,
@@ -59,18 +61,27 @@ def ask_controller(
     """
     found: dict[str, Verdict | KafkaError] = {}
     unsure: set[str] = set()
+    is_elsewhere = False
 
     def attempt(within: Deadline) -> None:
+        nonlocal is_elsewhere
         missing = [each for each in topics if each not in found]
-        controller = _controller(client, within)
+        controller = _controller(client, within) if is_elsewhere else None
         within = within.within_ms(client.config.connection.request_timeout_ms)
         asked = request(missing, within.remaining_ms())
         try:
-            answer = client.send(asked, controller, within, max_version=max_version)
-        except RemoteError:
-            unsure.update(missing)
+            answer = (
+                # One that has just answered: a broker that Metadata names may have frozen.
+                client.send_to_one(asked, within, max_version=max_version)
+                if controller is None
+                else client.send(asked, controller, within, max_version=max_version)
+            )
+        except RemoteError as error:
+            if not isinstance(error, BootstrapError):  # Else nothing was sent.
+                unsure.update(missing)
             raise
         failures = _take(what, verdicts(answer), missing, found, unsure)
+        is_elsewhere = any(each.error == _NOT_CONTROLLER for each in failures)
         if failures:
             raise failures[0]
         for each in missing:
@@ -101,8 +112,8 @@ def _take(
     asked: Sequence[str],
     found: dict[str, Verdict | KafkaError],
     unsure: set[str],
-) -> list[KafkaError]:
-    failures: list[KafkaError] = []
+) -> list[BrokerError]:
+    failures: list[BrokerError] = []
     for each in verdicts:
         if each.topic not in asked:
             continue

@@ -78,9 +78,11 @@ def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:
 
 def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
     """Return the advice after a refusal to create a topic."""
-    brokers = len(client.cluster.brokers)
     if error.name == "INVALID_REPLICATION_FACTOR":
-        if (topic.replication_factor or 0) > brokers:
+        with contextlib.suppress(KafkaError):
+            client.topics([], Deadline.after_ms(_LOOK_MS))
+        brokers = len(client.cluster.brokers)
+        if 0 < brokers < (topic.replication_factor or 0):
             return f"Give at most the number of brokers, which is {brokers}"
         return None if topic.replication_factor else _give("replication_factor")
     if error.name == "INVALID_PARTITIONS" and topic.partitions is None:

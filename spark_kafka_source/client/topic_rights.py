@@ -21,7 +21,6 @@ class AclOperation(Enum):
 
     READ = 3
     WRITE = 4
-    DESCRIBE = 8
 
     def is_in(self, operations: int) -> bool:
         """Whether it is among the operations of an answer."""

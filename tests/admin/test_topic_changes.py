@@ -199,12 +199,29 @@ def broker_answer(request: CreateTopicsRequest) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=[CreatableTopicResult(each.name) for each in request.topics])
 
 
-def test_requests_go_to_the_controller(broker: MemoryBroker, admin: KafkaAdmin) -> None:
-    admin.create_topic("new")
-    broker.stop(0)  # Another broker becomes the controller.
-    admin.create_partitions({"t": 3})
-    by_type = {type(each.request): each.node_id for each in broker.seen}
-    assert (by_type[CreateTopicsRequest], by_type[CreatePartitionsRequest]) == (0, 1)
+def test_requests_go_to_the_controller(broker: MemoryBroker) -> None:
+    with KafkaAdmin(bootstrap_servers=str(broker.address(2)), retry_backoff_ms=1) as admin:
+        admin.create_topic("new")
+        asked = [
+            each.node_id for each in broker.seen if isinstance(each.request, CreateTopicsRequest)
+        ]
+        assert asked == [2, 0], "the first one refuses it"
+        broker.stop(0)  # Another broker becomes the controller.
+        assert admin.create_partitions({"t": 3}) == {"t": None}
+    grown = [
+        each.node_id for each in broker.seen if isinstance(each.request, CreatePartitionsRequest)
+    ]
+    assert grown[-1] == 1
+
+
+def test_a_broker_that_was_never_reached_has_done_nothing(broker: MemoryBroker) -> None:
+    broker.control(MetadataRequest, Action.CLOSE, times=3)
+    with KafkaAdmin(bootstrap_servers=address(broker), retry_backoff_ms=1) as admin:
+        admin.list_topics()
+        broker.control(MetadataRequest, Action.HANDLE)  # The ids before the deletion.
+        broker.control(MetadataRequest, Action.CLOSE, times=4)
+        (error,) = admin.delete_topics(["nope"]).values()
+    assert isinstance(error, TopicNotFoundError)
 
 
 def test_after_a_lost_answer_a_topic_that_exists_may_be_the_own_one(
