@@ -34,6 +34,7 @@ _MOST_READS = 3
 _NOT_THE_LAST = {"INVALID_PRODUCER_ID_MAPPING", "INVALID_TXN_STATE"}
 """Errors, besides fencing, with which a coordinator answers a driver that is fenced."""
 _TOO_LARGE = "OFFSET_METADATA_TOO_LARGE"
+_NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 _NOT_COORDINATOR = error_named("NOT_COORDINATOR")
 
 
@@ -237,7 +238,11 @@ class Decisions:
 def existing(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> TopicPartition | None:
-    """Return one whose topic is not deleted. If there is none, no reader waits."""
+    """Return one whose topic is not deleted. If there is none, no reader waits.
+
+    A topic with another error, as one without a leader, counts as one that exists.
+    """
     by_topic = {each.topic: each for each in topic_partitions}
     topics = client.retrying("Metadata", partial(client.topics, by_topic))
-    return next((by_topic[each.name] for each in topics if not each.error.code), None)
+    found = (by_topic[each.name] for each in topics if each.error.name != _NO_TOPIC)
+    return next(found, None)

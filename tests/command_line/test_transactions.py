@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -283,7 +285,11 @@ def test_what_is_decided_is_not_aborted(
     trial.judge()
 
 
-def test_a_driver_that_decides_just_now_is_fenced(trial: Trial, run: Command) -> None:
+def test_a_driver_that_decides_just_now_is_fenced(
+    broker: MemoryBroker, trial: Trial, run: Command
+) -> None:
+    # The start of a transaction tells it from the next one under its id.
+    broker.cluster.now_ms = partial(next, count(NOW_MS))
     of_query = started(trial.query)
     of_query.commit(0, of_query.write(0))
     winners = of_query.write(1)
