@@ -180,24 +180,32 @@ class TwoPhaseCommit:
             pause_seconds = CHANCE.uniform(0, 2 * (time.monotonic() - began_seconds))
             self._pause(min(pause_seconds, deadline.remaining_seconds()))
 
-    # -- in a task of a new run -------------------------------------------------------------------
+    # -- in the first task of a process ------------------------------------------------------------
 
     def settle(self, batch: BatchId) -> None:
-        """Commit what an earlier run has decided about this micro-batch, before it is replayed.
+        """End what was decided before, as long as no task of `batch` has begun under its ids.
 
-        Anybody may commit a decided transaction. If the replay's rows take long, decided ones would
-        time out before this run's driver commits them. If the first of them cannot be committed,
-        all others are left to the driver, which tells what is lost.
+        Anybody may commit a decided transaction. If an earlier run has decided about this
+        micro-batch, and the replay's rows take long, it would time out before this run's driver
+        commits it. If the first of them cannot be committed, all others are left to the driver,
+        which tells what is lost.
+
+        Raises `DecidedRowsLostError` if this run itself has lost rows of an earlier micro-batch. A
+        driver whose process is new cannot tell that after this micro-batch has used the ids.
         """
         last = self._decisions.last(require_stable=False)
-        if last is None or last.batch.run_id == batch.run_id:
+        if last is None or last.batch == batch or last.batch.query_id != batch.query_id:
             return
-        if (last.batch.query_id, last.batch.batch_id) != (batch.query_id, batch.batch_id):
+        is_of_this_run = last.batch.run_id == batch.run_id
+        if not is_of_this_run and last.batch.batch_id != batch.batch_id:
             return
-        outcomes = set(self._transactions.outcomes(last.winners).values())
-        if Outcome.OPEN not in outcomes or not outcomes <= {Outcome.OPEN, Outcome.COMMITTED}:
+        outcomes = self._transactions.outcomes(last.winners)
+        if is_of_this_run:
+            _check_not_lost(last, outcomes)
+        found = set(outcomes.values())
+        if Outcome.OPEN not in found or not found <= {Outcome.OPEN, Outcome.COMMITTED}:
             return
-        logger.info("%s was not ended; it is committed before it runs again", last.batch)
+        logger.info("%s was not ended; it is committed before tasks write", last.batch)
         wanted = [each.transaction for each in self._transactions.by_urgency(last.winners)]
         for some in (wanted[:1], wanted[1:]):
             if any(self._end(some)):
@@ -469,6 +477,12 @@ class TwoPhaseCommit:
         return self._transactions.end(
             transactions, commit=True, reached=lambda: self._reached(Step.ONE_ENDED)
         )
+
+
+def _check_not_lost(decision: Decision, outcomes: Mapping[Winner, Outcome]) -> None:
+    lost = [each.transactional_id for each, found in outcomes.items() if found is Outcome.ABORTED]
+    if lost:
+        raise DecidedRowsLostError(decision.batch, lost, len(outcomes), runs_again=False)
 
 
 def _check_time(decision: Decision, safe_until: Deadline) -> None:

@@ -18,6 +18,9 @@ class AtLeastOnce(Guarantee):
 
     config: ProducerConfig
 
+    def settle(self, _: Attempt) -> None:
+        """Do nothing: earlier writes leave nothing undone."""
+
     def begin(self, _: Attempt) -> KafkaProducer:
         """Return a producer of an earlier attempt, or a new one."""
         return kept_producers.take(self.config)

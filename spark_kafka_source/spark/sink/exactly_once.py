@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
     Content,
+    DecidedRowsLostError,
     Names,
     ReplayCheck,
     TwoPhaseCommit,
@@ -85,11 +87,32 @@ class ExactlyOnce(Guarantee):
 
     # -- in a task ---------------------------------------------------------------------------------
 
+    def settle(self, attempt: Attempt) -> None:
+        """End what was decided before, in the first task that a process has of a run.
+
+        Look again after half of the transactions' timeout: what was decided may time out by then.
+        """
+        batch = _batch(attempt, attempt.batch_id)
+        if batch is None:
+            return
+        committing = self._committing(attempt)
+        half_seconds = timeouts.of(self.config.client, self.timeout_ms) / 2000
+        if runs.is_settled(committing, batch.run_id, half_seconds):
+            return
+        two_phase = committing.begin()
+        try:
+            two_phase.settle(batch)
+        except DecidedRowsLostError:
+            raise
+        except KafkaError as error:
+            logger.warning("What is decided and not ended is left to the driver: %s", error)
+        else:
+            runs.add(committing, batch.run_id)
+        finally:
+            two_phase.close()
+
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return a producer that has begun this attempt's transaction."""
-        batch = _batch(attempt, attempt.batch_id)
-        if batch is not None and runs.is_new(self._committing(attempt), batch.run_id):
-            self._settle(attempt, batch)
         timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
         run_id = attempt.run_id or self.write_id
         task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
@@ -103,16 +126,6 @@ class ExactlyOnce(Guarantee):
                 raise refused_timeout(error, timeout_ms) from error
             raise
         return producer
-
-    def _settle(self, attempt: Attempt, batch: BatchId) -> None:
-        """Commit what an earlier run has decided. If that fails, the driver has to do it."""
-        two_phase = self._committing(attempt).begin()
-        try:
-            two_phase.settle(batch)
-        except KafkaError as error:
-            logger.warning("What an earlier run has decided is left to the driver: %s", error)
-        finally:
-            two_phase.close()
 
     def end(self, producer: KafkaProducer, written: Written) -> Written:
         """Leave the transaction open, and tell the driver how to end it.
@@ -318,21 +331,28 @@ class _Timeouts:
 
 
 class _Runs:
-    """The runs whose tasks this process knows. Only the first batch of a run can be a replay."""
+    """The last run of each query that this process has settled, and the time of its last task."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[_Committing, str] = {}
+        self._known: dict[_Committing, tuple[str, float]] = {}
 
-    def is_new(self, committing: "_Committing", run_id: str) -> bool:
-        """Whether this is the first task of the run in this process."""
+    def is_settled(self, committing: "_Committing", run_id: str, within_seconds: float) -> bool:
+        """Whether tasks of this process have settled before this run, the last one so lately."""
+        now_seconds = time.monotonic()
         with self._lock:
-            if self._known.get(committing) == run_id:
+            known, at_seconds = self._known.get(committing, ("", 0.0))
+            if known != run_id or now_seconds - at_seconds > within_seconds:
                 return False
+            self._known[committing] = run_id, now_seconds
+            return True
+
+    def add(self, committing: "_Committing", run_id: str) -> None:
+        """Remember that this run's tasks have nothing to settle for now."""
+        with self._lock:
             if len(self._known) >= _MOST_RUNS:
                 self._known.clear()
-            self._known[committing] = run_id
-            return True
+            self._known[committing] = run_id, time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)

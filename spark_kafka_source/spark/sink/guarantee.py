@@ -14,8 +14,11 @@ class Guarantee(Protocol):
     """Begin and end of each attempt, in a task; then commit or abort of all, on the driver.
 
     The object is pickled into each of these places, so one step passes results to the next only in
-    a message. A task without a row runs none of the steps.
+    a message. A task without a row only settles.
     """
+
+    def settle(self, attempt: Attempt) -> None:
+        """End what earlier writes left undone, before the attempt asks for its first row."""
 
     def begin(self, attempt: Attempt) -> KafkaProducer:
         """Return the producer for the attempt's rows, and for no other rows."""

@@ -38,6 +38,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         frozen_imports.freeze()
         attempt = Attempt.current()
         with hiding(self._options.hidden):
+            self._guarantee.settle(attempt)
             selected = map(self._columns.select, iterator)
             batches = gathered(selected, GATHERED_BYTES)
             first = next(batches, None)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,15 +18,19 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.exactly_once import (
     BatchId,
     Content,
+    DecidedRowsLostError,
     Names,
     Step,
     TwoPhaseCommit,
     attempts,
 )
+from spark_kafka_source.exactly_once import two_phase as two_phase_module
+from spark_kafka_source.exactly_once.unsettled import Unsettled
 from spark_kafka_source.producer import (
     KafkaProducer,
     PreparedTransaction,
     ProducerId,
+    TransactionCoordinator,
     TransactionOpenError,
 )
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -107,6 +112,7 @@ def guarantee(broker: MemoryBroker | None = None, **options: str) -> ExactlyOnce
 
 def write(found: ExactlyOnce, attempt: Attempt, *texts: str) -> Written:
     """Write the rows in an attempt. Return its message to the driver."""
+    found.settle(attempt)
     producer = found.begin(attempt)
     producer.send_columns("t", values(*texts))
     producer.flush(30)
@@ -120,7 +126,7 @@ def states(broker: MemoryBroker) -> dict[str, str]:
 # -- in a task -----------------------------------------------------------------------------------
 
 
-def decided_by(broker: MemoryBroker, run_id: str) -> None:
+def decided_by(broker: MemoryBroker, run_id: str) -> PreparedTransaction:
     """Decide micro-batch 7, and die before its transaction is committed."""
     written = write(guarantee(broker), replace(IN_STREAM, run_id=run_id), "a")
     assert written.prepared is not None
@@ -135,6 +141,13 @@ def decided_by(broker: MemoryBroker, run_id: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         two_phase.commit(replace(BATCH, run_id=run_id), [written.prepared], where)
     two_phase.close()
+    return written.prepared
+
+
+def forget_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be a new process: Spark ends a worker that has had no task for a minute."""
+    monkeypatch.setattr(two_phase_module, "UNSETTLED", Unsettled())
+    monkeypatch.setattr(exactly_once, "runs", exactly_once._Runs())
 
 
 def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
@@ -148,6 +161,46 @@ def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
     assert states(broker)[f"pykafka-q.{RUN}.0.0"] == "Ongoing"
     in_tasks = [each for each in broker.requests(OffsetFetchRequest) if not each.require_stable]
     assert len(in_tasks) == 2  # One for each run.
+
+
+def test_a_new_process_tells_what_its_own_run_has_lost_before_it_uses_the_ids(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's code has swallowed the error of micro-batch 7. Later the ids would hide the loss."""
+    lost = decided_by(broker, RUN)
+    with KafkaClient(guarantee(broker).config.client) as client:
+        coordinator = TransactionCoordinator(client, lost.transactional_id)
+        coordinator.end(lost.producer, commit=False)
+    forget_all(monkeypatch)
+    for _ in range(2):  # Spark tries a task again, maybe in the same process.
+        with pytest.raises(DecidedRowsLostError, match="aborted 1: task 3") as raised:
+            write(guarantee(broker), replace(IN_STREAM, batch_id=8), "b")
+        assert not raised.value.runs_again
+    assert states(broker)[lost.transactional_id] == "CompleteAbort"
+
+
+def test_a_process_looks_again_if_its_last_task_was_long_ago(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver's process may be new though that of the tasks is not."""
+    now_seconds = 1_000.0
+    clock = SimpleNamespace(monotonic=lambda: now_seconds)
+    monkeypatch.setattr(exactly_once, "time", clock)
+    found = guarantee(broker)
+    for pause_seconds, looks in ((0, 1), (29, 1), (29, 1), (31, 2), (0, 2)):
+        now_seconds += pause_seconds
+        found.settle(IN_STREAM)
+        assert len(broker.requests(OffsetFetchRequest)) == looks
+
+
+def test_a_new_process_commits_what_its_own_run_has_left_open(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = decided_by(broker, RUN)
+    forget_all(monkeypatch)
+    write(guarantee(broker), replace(IN_STREAM, batch_id=8), "b")
+    assert broker.cluster.transactions[left.transactional_id].state == "Ongoing"  # The next one.
+    assert [each.committed for each in broker.requests(EndTxnRequest)][-1]
 
 
 def test_what_a_task_cannot_commit_is_left_to_the_driver(
@@ -240,7 +293,7 @@ def test_a_micro_batch_that_is_not_known_is_not_written(attempt: Attempt, said: 
     """A replay would write the rows twice, or would abort the decided transactions."""
     found = guarantee()
     with pytest.raises(UnknownBatchError, match=said):
-        found.begin(attempt)
+        found.settle(attempt)
     with pytest.raises(UnknownBatchError, match=said):
         found.commit([Written(attempt, 0, 0)], attempt.batch_id)
 

@@ -59,6 +59,22 @@ def test_a_task_without_rows_makes_no_producer(makes: Makes, batches: list[pa.Re
     assert not makes.made
 
 
+@pytest.mark.parametrize("batches", [[values("a")], []], ids=["a row", "no row"])
+def test_a_task_settles_before_it_asks_for_its_first_row(
+    makes: Makes, monkeypatch: pytest.MonkeyPatch, batches: list[pa.RecordBatch]
+) -> None:
+    """A row may take long to compute, and what is decided may time out meanwhile."""
+    steps: list[str] = []
+    monkeypatch.setattr(at_least_once.AtLeastOnce, "settle", lambda *_: steps.append("settled"))
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        steps.append("asked for rows")
+        yield from batches
+
+    writer().write(rows())
+    assert steps == ["settled", "asked for rows"]
+
+
 def test_the_next_task_has_the_same_producer(makes: Makes) -> None:
     for _ in range(3):
         writer().write(iter([values("a")]))
