@@ -82,9 +82,10 @@ class GroupLag:
         return len(self.rows)
 
     @property
-    def total(self) -> int:
-        """Sum of the lags that are known."""
-        return sum(each.lag for each in self.rows if each.lag is not None)
+    def total(self) -> int | None:
+        """Sum of the lags that are known; None if there is none, as where decisions are kept."""
+        known = [each.lag for each in self.rows if each.lag is not None]
+        return sum(known) if known else None
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table with the fields of `PartitionLag` as columns."""

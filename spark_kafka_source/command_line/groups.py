@@ -89,7 +89,7 @@ def _show(output: Output, group: GroupDescription, lag: GroupLag, *, is_first: b
         "assignor": group.assignor,
         "coordinator": f"{at.node_id} ({at.address})",
         "members": str(len(group.members)),
-        "lag": str(lag.total),
+        "lag": "" if lag.total is None else str(lag.total),
     }
     for name, value in facts.items():
         output.line(f"{name + ':':13}{printable(value) or '-'}")
@@ -150,13 +150,26 @@ def _partitions(partitions: Iterable[TopicPartition] | None) -> list[dict[str, o
 
 
 def lag(arguments: argparse.Namespace, output: Output) -> int:
-    """Show a row for each partition of these groups (default: all groups)."""
+    """Show a row for each partition of these groups (default: all groups).
+
+    A missing group does not hide the others.
+    """
+    groups, failures = list(dict.fromkeys(arguments.groups)), 0
+    rows: list[dict[str, object]] = []
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.group_lag(*arguments.groups)
-    several = len({each.group_id for each in found}) > 1
-    none = "These groups have committed nothing" if arguments.groups else "No group has offsets"
-    output.rows(_lag_rows(found), ("group", *_LAG) if several else _LAG, none)
-    return 0
+        if not groups:
+            rows = _lag_rows(admin.group_lag())
+        for group_id in sorted(groups):
+            try:
+                rows += _lag_rows(admin.group_lag(group_id))
+            except KafkaError as error:
+                output.note(str(error))
+                failures += 1
+    several = failures or len({row["group"] for row in rows}) > 1
+    none = "These groups have committed nothing" if groups else "No group has offsets"
+    if not failures or failures < len(groups):
+        output.rows(rows, ("group", *_LAG) if several else _LAG, none)
+    return min(failures, 1)
 
 
 def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:

@@ -138,6 +138,12 @@ def test_one_group_that_is_not_there_does_not_hide_the_others(
     shown = capsys.readouterr()
     assert "group:       g" in shown.out
     assert shown.err == "There is no group 'nope'\n"
+    assert run("groups", "lag", "nope", "g") == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1] == "g      t              0          1    3    2"
+    assert shown.err == "There is no group 'nope'\n"
+    assert run("groups", "lag", "nope") == 1
+    assert capsys.readouterr() == ("", "There is no group 'nope'\n")
 
 
 def test_groups_reset(

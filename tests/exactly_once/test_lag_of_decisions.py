@@ -64,6 +64,10 @@ def check(query: Query, capsys: pytest.CaptureFixture[str], tasks: int) -> None:
         assert marked.column("keeps_decision").to_pylist().count(True) == len(keepers)
 
     words = ["-b", query.servers]
+    assert main(["groups", "describe", min(keepers), *words]) == 0
+    assert "lag:         -" in capsys.readouterr().out.splitlines()
+    assert main(["groups", "describe", min(keepers), "--json", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["lag"] is None
     assert main(["groups", "lag", *words]) == 0
     shown = capsys.readouterr().out.splitlines()
     for each in keepers:
