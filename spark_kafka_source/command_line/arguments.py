@@ -13,6 +13,8 @@ PROGRAM = "spark-kafka-source"
 _MOST_SECONDS = 86_400
 # Each is a JVM of some 400 MB.
 _MOST_BROKERS = 9
+_MOST_NUMBER = (1 << 31) - 1
+_MOST_PORT = (1 << 16) - 1
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 _OF_TOPICS = ("create", "delete", "alter", "configs")
@@ -249,7 +251,7 @@ def _add_local_broker(commands: Any) -> None:
     )
     broker.add_argument(
         "--port",
-        type=_positive,
+        type=_port,
         metavar="PORT",
         help="of the first broker, the next ones follow; default: 9092, or any if it is in use",
     )
@@ -304,9 +306,19 @@ def _number(text: str) -> int:
 
 
 def _positive(text: str) -> int:
-    if not re.fullmatch(r"0*[1-9]\d{0,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError("a whole number from 1 on is needed")
-    return int(text)
+    return _up_to(_MOST_NUMBER, text)
+
+
+def _port(text: str) -> int:
+    return _up_to(_MOST_PORT, text)
+
+
+def _up_to(most: int, text: str) -> int:
+    # Python refuses to read a number of thousands of digits.
+    number = int(text) if re.fullmatch(r"0{0,99}\d{1,10}", text, re.ASCII) else 0
+    if not 1 <= number <= most:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is needed")
+    return number
 
 
 def _parser(actions: Any, name: str, module: str, function: str, about: str) -> Any:

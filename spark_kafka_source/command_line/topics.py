@@ -20,18 +20,35 @@ _TOPICS = ("topic", "partitions", "replicas", "under_replicated", "leaderless", 
 _PARTITIONS = ("topic", "partition", "leader", "replicas", "isr", "earliest", "latest", "error")
 _CONFIGS = ("topic", "name", "value", "source")
 _NONE = "There are no topics"
+# `groups` has these actions, `topics` does without.
+_NO_ACTIONS = {
+    "list": "To list all topics, give `topics` alone",
+    "describe": "To describe topics, give `topics` and their names",
+}
 
 
 def topics(arguments: argparse.Namespace, output: Output) -> int:
     """Show a row for each topic. With names or `--partitions`, show a row for each partition."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.names or arguments.partitions:
-            found = admin.describe_topics(arguments.names or None)
+            found = _described(admin, arguments.names)
             rows = [_partition(each) for topic in found for each in topic.partitions]
             output.rows(rows, _PARTITIONS, _NONE)
         else:
             output.rows([_topic(each) for each in admin.list_topics()], _TOPICS, _NONE)
     return 0
+
+
+def _described(admin: KafkaAdmin, names: Sequence[str]) -> Sequence[TopicDescription]:
+    try:
+        return admin.describe_topics(names or None)
+    except TopicNotFoundError as error:
+        if error.topic == names[0] and error.topic in _NO_ACTIONS:
+            found = "there is no topic and no action {}"
+            raise ConfigurationError(
+                "topics", found, _NO_ACTIONS[error.topic], error.topic
+            ) from error
+        raise
 
 
 def _topic(topic: TopicDescription) -> dict[str, object]:
@@ -85,7 +102,7 @@ def delete(arguments: argparse.Namespace, output: Output) -> int:
 
 def alter(arguments: argparse.Namespace, output: Output) -> int:
     """Change topics. A topic of which the brokers refuse a part is not changed at all."""
-    changes = {**_configs(arguments), **dict.fromkeys(arguments.unset)}
+    changes = _changes(arguments)
     if not changes and arguments.partitions is None:
         expected = "Give --partitions, --set or --unset"
         raise ConfigurationError("topics alter", "there is nothing to change", expected)
@@ -141,6 +158,16 @@ def _config(topic: str, entry: ConfigEntry) -> dict[str, object]:
     }
 
 
+def _changes(arguments: argparse.Namespace) -> dict[str, str | None]:
+    """Return the configurations in `--set`, and None for each in `--unset`."""
+    given = _configs(arguments)
+    unset = [each.strip() for each in arguments.unset]
+    for name in unset:
+        if name in given:
+            raise ConfigurationError("--unset", "{} is given by --set, too", "Give one", name)
+    return {**given, **dict.fromkeys(unset)}
+
+
 def _configs(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the configurations in `--set`."""
     for each in arguments.config:
@@ -151,9 +178,12 @@ def _configs(arguments: argparse.Namespace) -> dict[str, str]:
     given: dict[str, str] = {}
     for each in arguments.set:
         name, equals, value = each.partition("=")
-        if not equals or not name.strip():
+        name = name.strip()
+        if not equals or not name:
             raise ConfigurationError("--set", "found {}", "Give 'name=value'", each)
-        given[name.strip()] = value
+        if name in given:
+            raise ConfigurationError("--set", "{} is given twice", "Give it once", name)
+        given[name] = value
     return given
 
 

@@ -50,6 +50,24 @@ def test_what_cannot_be_said(words: list[str], capsys: pytest.CaptureFixture[str
     assert "_positive" not in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["topics", "create", "t", "--partitions", "99999999999"], 2_147_483_647),
+        (["topics", "create", "t", "--partitions", "9" * 5_000], 2_147_483_647),
+        (["local-broker", "--port", "0"], 65_535),
+        (["local-broker", "--port", "65536"], 65_535),
+    ],
+    ids=["too many", "far too many", "no port", "beyond the ports"],
+)
+def test_a_number_out_of_bounds_is_told_its_bounds(
+    words: list[str], most: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(words)
+    assert f"a whole number from 1 to {most} is needed" in capsys.readouterr().err
+
+
 def test_numbers_below_0_are_no_options() -> None:
     assert parse(["tail", "t", "--from", "-5"]).begin == "-5"
     assert parse(["groups", "reset", "g", "--shift-by", "-5"]).shift_by == -5

@@ -124,6 +124,11 @@ def test_a_dry_run_alters_nothing(broker: MemoryBroker, run: Run) -> None:
         (["create", "a", "--set", "retention.ms"], "'--set': found 'retention.ms'. Give 'name="),
         (["create", "a", "--config", "retention.ms=5"], "Give it by --set"),
         (["alter", "t", "--config", "cleanup.policy=compact"], "Give it by --set"),
+        (["create", "a", "--set", "x=1", "--set", "x =2"], "'--set': 'x' is given twice"),
+        (["alter", "t", "--set", "x=1", "--set", "x=1"], "'--set': 'x' is given twice"),
+        (["alter", "t", "--set", "x=1", "--unset", "x"], "'--unset': 'x' is given by --set, too"),
+        (["list"], "there is no topic and no action 'list'. To list all topics, give `topics`"),
+        (["describe", "t"], "no action 'describe'. To describe topics, give `topics` and their"),
     ],
 )
 def test_wrong_arguments_are_told(run: Run, words: list[str], text: str) -> None:
