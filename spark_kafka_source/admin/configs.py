@@ -3,9 +3,15 @@
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from spark_kafka_source.admin.new_topics import ConfigValue, config_text
+from spark_kafka_source.admin.new_topics import (
+    ConfigValue,
+    check_configs,
+    check_mapping,
+    check_name,
+    config_text,
+)
 from spark_kafka_source.admin.refusals import (
     TOPIC_CONFIGS,
     misspelt,
@@ -23,6 +29,7 @@ from spark_kafka_source.client.configs import (
 )
 from spark_kafka_source.errors import (
     BrokerError,
+    ConfigurationError,
     ErrorCode,
     KafkaError,
     KafkaTimeoutError,
@@ -44,6 +51,8 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["AlterConfigOp", "ConfigEntry", "ConfigResource"]
 
+_ALTER = "IncrementalAlterConfigs"
+_INVALID_CONFIG = error_named("INVALID_CONFIG")
 _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 # Names such as `listener.name.internal.ssl.keystore.location`, of which a broker tells those set.
 _OF_LISTENER = "listener.name."
@@ -78,17 +87,22 @@ Given = TypeVar("Given", bound=str | ConfigResource)
 
 def describe_configs(
     client: KafkaClient,
-    resources: Iterable[Given],
-    names: Collection[str] | None,
+    resources: Given | Iterable[Given],
+    names: str | Collection[str] | None,
     *,
     documentation: bool,
 ) -> dict[Given, Configs]:
     """Return configurations by resource. See `KafkaAdmin.describe_configs`."""
-    given = {each: _resource(each) for each in resources}
+    several = [resources] if isinstance(resources, str | ConfigResource) else resources
+    given = {each: _resource("resources", each) for each in several}
+    wanted = [names] if isinstance(names, str) else names
+    if wanted is not None and not wanted:
+        # Brokers would tell all.
+        raise ConfigurationError("names", "has no name", "Give names, or leave it out for all")
 
     def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
         found = configs.describe_configs(
-            client, given.values(), deadline, names, documentation=documentation
+            client, given.values(), deadline, wanted, documentation=documentation
         )
         for each in found.values():
             if isinstance(each, BrokerError) and _may_heal(each.error):
@@ -106,8 +120,10 @@ def alter_configs(
     validate_only: bool,
 ) -> dict[Given, KafkaError | None]:
     """Change configurations. See `KafkaAdmin.alter_configs`."""
-    given = {each: _resource(each) for each in changes}
+    given = _checked(changes)
     wanted = {given[each]: _alterable(changes[each]) for each in changes}
+    without_effect = _without_effect(client, wanted)
+    wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
     found: dict[ConfigResource, AlterConfigsResourceResponse] = {}
 
     def attempt(deadline: Deadline) -> None:
@@ -130,21 +146,34 @@ def alter_configs(
     late: KafkaError | None = None
     try:
         if wanted:
-            client.retrying("IncrementalAlterConfigs", attempt)
+            client.retrying(_ALTER, attempt)
     except KafkaTimeoutError as error:
-        if not found:
+        if not found and not without_effect:
             raise
         late = error
     return {
         each: _not_altered(client, resource, changes[each], found[resource])
         if resource in found
-        else late
+        else without_effect.get(resource, late)
         for each, resource in given.items()
     }
 
 
-def _resource(given: str | ConfigResource) -> ConfigResource:
-    return ConfigResource.topic(given) if isinstance(given, str) else given
+def _checked(changes: Any) -> dict[Any, ConfigResource]:
+    check_mapping("changes", changes, "{'events': {'retention.ms': 86_400_000}}")
+    for mine in changes.values():
+        check_configs("changes", mine)
+    given = {each: _resource("changes", each) for each in changes}
+    if len(set(given.values())) < len(given):
+        raise ConfigurationError("changes", "a resource is given twice", "Give each once")
+    return given
+
+
+def _resource(option: str, given: Any) -> ConfigResource:
+    if isinstance(given, ConfigResource):
+        return given
+    check_name(option, given)
+    return ConfigResource.topic(given)
 
 
 def _alterable(changes: Mapping[str, Change]) -> list[AlterableConfig]:
@@ -168,7 +197,7 @@ def _take(
     failures: list[KafkaError] = []
     by_resource = {(each.resource_type, each.resource_name): each for each in results}
     for resource in asked:
-        what = f"IncrementalAlterConfigs of {resource}"
+        what = f"{_ALTER} of {resource}"
         result = by_resource.get((resource.type.value, resource.name))
         if result is None:
             raise ProtocolError(f"{what}: the answer leaves it out")
@@ -206,7 +235,7 @@ def _not_altered(
     return _failure(
         client,
         resource,
-        "IncrementalAlterConfigs",
+        _ALTER,
         error_code(found.error_code),
         found.error_message,
         changed=changes,
@@ -232,6 +261,33 @@ def _failure(
     if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
         advice = misspelt(changed, TOPIC_CONFIGS if is_topic else _broker_configs(client))
     return refused(f"{request} of {resource}", error, said, advice, secrets)
+
+
+def _without_effect(
+    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
+) -> dict[ConfigResource, KafkaError]:
+    """Return why topics are not changed: a name to take away is none of theirs, nor of Kafka's.
+
+    Brokers say that it is done; they refuse to set it. Kafka's own names are not looked up. A topic
+    that cannot be described is left to the brokers.
+    """
+    found: dict[ConfigResource, KafkaError] = {}
+    for resource, changes in wanted.items():
+        away = {each.name for each in changes if each.config_operation == _DELETE} - TOPIC_CONFIGS
+        if not away or resource.type is not ConfigResourceType.TOPIC:
+            continue
+        try:
+            described = describe_configs(client, [resource], None, documentation=False)
+        except KafkaError as error:
+            logger.debug("The configurations of %s are not known: %s", resource, error)
+            continue
+        present = described[resource].keys()
+        unknown = sorted(away - present)
+        if unknown:
+            said = f"It has no {' and no '.join(map(repr, unknown))} to take away"
+            advice = misspelt(unknown, TOPIC_CONFIGS | present)
+            found[resource] = refused(f"{_ALTER} of {resource}", _INVALID_CONFIG, said, advice)
+    return found
 
 
 def _warn_of_misspelt(

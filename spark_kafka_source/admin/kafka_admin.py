@@ -22,7 +22,7 @@ from spark_kafka_source.admin.group_descriptions import (
 )
 from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
 from spark_kafka_source.admin.lag import GroupLag, group_lag, lag_of
-from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic
+from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
 from spark_kafka_source.admin.topic_changes import (
@@ -215,12 +215,14 @@ class KafkaAdmin:
         return describe_topics(self._client, None, offsets=False)
 
     @_spelt_as_given
-    def describe_topics(self, names: Collection[str] | None = None) -> list[TopicDescription]:
+    def describe_topics(self, names: str | Collection[str] | None = None) -> list[TopicDescription]:
         """Return topics (default: all) with the offsets of their partitions.
 
-        Raises `BrokerError` for a topic that does not exist, or that this user may not see.
+        `names` may be one name. Raises `BrokerError` for a topic that does not exist, or that this
+        user may not see.
         """
-        return describe_topics(self._client, names, offsets=True)
+        wanted = None if names is None else topic_names("names", names)
+        return describe_topics(self._client, wanted, offsets=True)
 
     @_spelt_as_given
     def create_topics(
@@ -249,16 +251,17 @@ class KafkaAdmin:
         validate_only: bool = False,
     ) -> None:
         """Create one topic; see `NewTopic`. Raises the errors of `create_topics`."""
-        topic = NewTopic(name, partitions, replication_factor, configs or {})
+        configs = {} if configs is None else configs
+        topic = NewTopic(name, partitions, replication_factor, configs)
         _raise_if_any(self.create_topics([topic], validate_only=validate_only))
 
     @_spelt_as_given
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete topics with all their records, and wait until no broker knows them.
 
-        Returns the error of each topic, or None. Errors are `TopicNotFoundError`, `BrokerError`
-        (TOPIC_DELETION_DISABLED, ...), and `KafkaTimeoutError` for a topic that is not gone within
-        `default_api_timeout_ms`. The user needs DELETE on the topics.
+        `names` may be one name. Returns the error of each topic, or None: `TopicNotFoundError`,
+        `BrokerError` (TOPIC_DELETION_DISABLED, ...), and `KafkaTimeoutError` for a topic that is
+        not gone within `default_api_timeout_ms`. The user needs DELETE on the topics.
         """
         return delete_topics(self._client, names)
 
@@ -285,8 +288,8 @@ class KafkaAdmin:
     @_spelt_as_given
     def describe_configs(
         self,
-        resources: Iterable[Given],
-        names: Collection[str] | None = None,
+        resources: Given | Iterable[Given],
+        names: str | Collection[str] | None = None,
         *,
         documentation: bool = False,
     ) -> dict[Given, dict[str, ConfigEntry]]:
@@ -295,11 +298,13 @@ class KafkaAdmin:
             admin.describe_configs(["events"])["events"]["retention.ms"].value
             admin.describe_configs([ConfigResource.broker(1)], ["log.retention.ms"])
 
-        A text names a topic. `names` limits the result (default: all). With `documentation` each
-        has Kafka's text about it. The values of secrets are never shown.
+        A text names a topic. `names` limits the result (default: all). Both may be one in place of
+        several. With `documentation` each has Kafka's text about it. The values of secrets are
+        never shown.
 
         Raises `TopicNotFoundError`, `BrokerError`, and `ConfigurationError` for a broker that is
-        not up. The user needs DESCRIBE_CONFIGS on the topics, or on the cluster for brokers.
+        not up, and for an empty `names`. The user needs DESCRIBE_CONFIGS on the topics, or on the
+        cluster for brokers.
         """
         return describe_configs(self._client, resources, names, documentation=documentation)
 
@@ -320,7 +325,8 @@ class KafkaAdmin:
         nothing changes.
 
         Returns the error of each resource, or None: `TopicNotFoundError`, `BrokerError`
-        (INVALID_CONFIG, ...). Raises `ConfigurationError` for a broker that is not up, and
+        (INVALID_CONFIG, also for a name to take away that neither Kafka's topics nor this one has,
+        ...). Raises `ConfigurationError` for a broker that is not up, and
         `UnsupportedVersionError` before Kafka 2.3. The user needs ALTER_CONFIGS on the topics, or
         on the cluster for brokers.
         """

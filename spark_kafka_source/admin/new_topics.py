@@ -1,8 +1,10 @@
 """The topics that a user wants to have, and the values of their configurations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from types import MappingProxyType
+from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.secret import Secret
@@ -11,6 +13,7 @@ ConfigValue = str | int | float | bool | Secret
 """The value of a configuration. A bool is `true` or `false` in Kafka."""
 
 _MOST_PARTITIONS, _MOST_REPLICAS = (1 << 31) - 1, (1 << 15) - 1
+_MOST_SHOWN = 100
 _NOTHING: Mapping[str, ConfigValue] = MappingProxyType({})
 
 
@@ -34,8 +37,7 @@ class NewTopic:
     replicas: Sequence[Sequence[int]] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise ConfigurationError("name", f"found {self.name!r}", "Give the topic's name")
+        check_name("name", self.name)
         given = {
             "partitions": (self.partitions, _MOST_PARTITIONS),
             "replication_factor": (self.replication_factor, _MOST_REPLICAS),
@@ -46,15 +48,78 @@ class NewTopic:
             if self.replicas is not None:
                 expected = "'replicas' tells it already: leave out one of them"
                 raise ConfigurationError(option, "is given with 'replicas'", expected)
-            check_count(option, count, most)
+            object.__setattr__(self, option, whole_count(option, count, most))
+        if self.replicas is not None:
+            object.__setattr__(self, "replicas", _node_ids(self.replicas))
+        check_configs("configs", self.configs)
         config_texts(self.configs)
 
 
-def check_count(option: str, count: object, most: int = _MOST_PARTITIONS) -> None:
-    """Raise `ConfigurationError` unless it is a whole number from 1 to `most`."""
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= most:
+def check_name(option: str, name: object) -> None:
+    """Raise `ConfigurationError` unless it is a text with something in it."""
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(option, f"found {_shown(name)}", "Give the topic's name")
+
+
+def topic_names(option: str, names: str | Iterable[str]) -> list[str]:
+    """Return names without repetitions. A text is one name. Raises `ConfigurationError`."""
+    if not isinstance(names, str | Iterable):
+        raise ConfigurationError(option, f"found {_shown(names)}", "Give a list of names")
+    found = [names] if isinstance(names, str) else list(names)
+    for each in found:
+        check_name(option, each)
+    return list(dict.fromkeys(found))
+
+
+def new_topics(topics: Any) -> list[NewTopic]:
+    """Return topics to create. Raises `ConfigurationError` for what is none."""
+    is_many = isinstance(topics, Iterable) and not isinstance(topics, str)
+    found = list(topics) if is_many else [topics]
+    for each in found if is_many else [None]:
+        if not isinstance(each, NewTopic):
+            expected = "Give a list of NewTopic, as [NewTopic('events')]"
+            raise ConfigurationError("topics", f"found {_shown(topics)}", expected)
+    return found
+
+
+def check_mapping(option: str, given: object, example: str) -> None:
+    """Raise `ConfigurationError` unless it is a dict, as the example is."""
+    if not isinstance(given, Mapping):
+        # The type alone: a text may hold a password.
+        found = f"found a {type(given).__name__}"
+        raise ConfigurationError(option, found, f"Give a dict, as {example}")
+
+
+def check_configs(option: str, configs: Any) -> None:
+    """Raise `ConfigurationError` unless it is a dict with names of configurations as keys."""
+    check_mapping(option, configs, "{'retention.ms': 86_400_000}")
+    for name in configs:
+        if not isinstance(name, str) or not name:
+            expected = "Give names of configurations, as 'retention.ms'"
+            raise ConfigurationError(option, f"found the name {_shown(name)}", expected)
+
+
+def whole_count(option: str, count: Any, most: int = _MOST_PARTITIONS) -> int:
+    """Return a whole number from 1 to `most`, also one of NumPy's, or raise."""
+    if isinstance(count, bool) or not hasattr(count, "__index__") or not 1 <= index(count) <= most:
         expected = f"Give a whole number from 1 to {most}"
-        raise ConfigurationError(option, f"found {count!r}", expected)
+        raise ConfigurationError(option, f"found {_shown(count)}", expected)
+    return index(count)
+
+
+def _node_ids(replicas: Any) -> list[list[int]]:
+    try:
+        found = [[index(each) for each in brokers] for brokers in replicas]
+    except TypeError:
+        found = []
+    if not found or not all(found):
+        expected = "Give the node ids of each partition's brokers, as [[1, 2], [2, 3]]"
+        raise ConfigurationError("replicas", f"found {_shown(replicas)}", expected)
+    return found
+
+
+def _shown(given: object) -> str:
+    return repr(given)[:_MOST_SHOWN]
 
 
 def config_texts(configs: Mapping[str, ConfigValue]) -> dict[str, str]:

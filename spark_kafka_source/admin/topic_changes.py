@@ -5,7 +5,15 @@ from functools import partial
 
 from spark_kafka_source.admin.controller import Verdict, ask_controller, verdict
 from spark_kafka_source.admin.errors import TopicExistsError
-from spark_kafka_source.admin.new_topics import NewTopic, check_count, config_texts
+from spark_kafka_source.admin.new_topics import (
+    NewTopic,
+    check_mapping,
+    check_name,
+    config_texts,
+    new_topics,
+    topic_names,
+    whole_count,
+)
 from spark_kafka_source.admin.readiness import present, why_not_gone, why_not_served
 from spark_kafka_source.admin.refusals import (
     about_creation,
@@ -52,7 +60,7 @@ def create_topics(
     client: KafkaClient, topics: Iterable[NewTopic], *, validate_only: bool = False
 ) -> Outcomes:
     """Create topics, and wait until they can be used. See `KafkaAdmin.create_topics`."""
-    given = list(topics)
+    given = new_topics(topics)
     wanted = {each.name: each for each in given}
     if len(wanted) < len(given):
         raise ConfigurationError("topics", "a topic is given twice", "Give each topic once")
@@ -74,7 +82,7 @@ def create_topics(
 
 def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     """Delete topics, and wait until they are gone. See `KafkaAdmin.delete_topics`."""
-    wanted = list(dict.fromkeys([names] if isinstance(names, str) else names))
+    wanted = topic_names("names", names)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
     ids = {name: each.topic_id for name, each in present(client, wanted, deadline).items()}
 
@@ -99,8 +107,10 @@ def create_partitions(
     client: KafkaClient, totals: Mapping[str, int], *, validate_only: bool = False
 ) -> Outcomes:
     """Add partitions, and wait until they can be used. See `KafkaAdmin.create_partitions`."""
-    for count in totals.values():
-        check_count("partitions", count)
+    check_mapping("totals", totals, "{'events': 12}")
+    for name in totals:
+        check_name("totals", name)
+    totals = {name: whole_count("partitions", count) for name, count in totals.items()}
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
     old = {name: len(each.partitions) for name, each in present(client, totals, deadline).items()}
 

@@ -11,6 +11,7 @@ from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaTimeoutError,
     ProtocolError,
+    TopicNotFoundError,
     error_named,
 )
 from spark_kafka_source.protocol.messages.alter_configs import (
@@ -24,7 +25,7 @@ from spark_kafka_source.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from tests.admin.conftest import address
+from tests.admin.conftest import T0, address
 from tests.memory_broker import MemoryBroker
 
 TOPIC, BROKER = ConfigResource.topic("t"), ConfigResource.broker(2)
@@ -58,12 +59,72 @@ def test_a_validation_changes_nothing(broker: MemoryBroker, admin: KafkaAdmin) -
 
 def test_lists_are_added_to_and_taken_from(broker: MemoryBroker, admin: KafkaAdmin) -> None:
     admin.alter_configs(
-        {"t": {"a": AlterConfigOp.append("x"), "b": AlterConfigOp.subtract("y"), "c": None}}
+        {
+            "t": {
+                "a": AlterConfigOp.append("x"),
+                "b": AlterConfigOp.subtract("y"),
+                "preallocate": None,
+            }
+        }
     )
     (request,) = broker.requests(IncrementalAlterConfigsRequest)
     (resource,) = request.resources
     found = [(each.name, each.config_operation, each.value) for each in resource.configs]
-    assert found == [("a", 2, "x"), ("b", 3, "y"), ("c", 1, None)]
+    assert found == [("a", 2, "x"), ("b", 3, "y"), ("preallocate", 1, None)]
+
+
+def test_a_name_to_take_away_is_one_that_the_topic_has(
+    broker: MemoryBroker, admin: KafkaAdmin
+) -> None:
+    broker.cluster.topic_settings["t"] = {"plugin.x": "5", "retention.ms": "5"}
+    found = admin.alter_configs({"t": {"retention.mss": None, "y": None}, "u": {"retention.ms": 1}})
+    assert isinstance(found["t"], BrokerError)
+    assert str(found["t"]) == (
+        "IncrementalAlterConfigs of topic 't': INVALID_CONFIG (40): It has no 'retention.mss' and "
+        "no 'y' to take away. Did you mean 'retention.ms' in place of 'retention.mss'?"
+    )
+    assert found["u"] is None
+    assert admin.alter_configs({"t": {"plugin.x": None}}) == {"t": None}
+    assert isinstance(admin.alter_configs({"no": {"x": None}})["no"], TopicNotFoundError)
+    assert broker.cluster.topic_settings["t"] == {"retention.ms": "5"}
+
+
+def test_a_user_that_may_not_describe_a_topic_may_take_names_away(
+    broker: MemoryBroker, admin: KafkaAdmin
+) -> None:
+    broker.control(DescribeConfigsRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
+    assert admin.alter_configs({"t": {"plugin.x": None}}) == {"t": None}
+
+
+def test_one_may_be_given_in_place_of_several(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    broker.cluster.topic_settings["t"] = {"preallocate": "true", "retention.ms": "5"}
+    assert admin.describe_configs("t", "retention.ms")["t"].keys() == {"retention.ms"}
+    assert admin.describe_configs(TOPIC)[TOPIC].keys() == {"preallocate", "retention.ms"}
+    with pytest.raises(ConfigurationError, match="'names': has no name"):
+        admin.describe_configs("t", [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"t": "password=1"}, "'changes': found a str. Give a dict"),
+        ({"t": None}, "'changes': found a NoneType. Give a dict"),
+        ({"t": {7: "x"}}, "'changes': found the name 7. Give names"),
+        ({None: {"x": 1}}, "'changes': found None. Give the topic's name"),
+        (["t"], "'changes': found a list. Give a dict"),
+        ({"t": {"x": 1}, TOPIC: {"x": 2}}, "'changes': a resource is given twice"),
+    ],
+    ids=["text", "none", "name", "resource", "list", "twice"],
+)
+def test_what_cannot_be_a_change_is_refused(admin: KafkaAdmin, changes: Any, text: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        admin.alter_configs(changes)
+    assert text in str(refused.value)
+
+
+def test_a_partition_has_no_configurations(admin: KafkaAdmin) -> None:
+    with pytest.raises(ConfigurationError, match=r"'resources': found TopicPartition\("):
+        admin.describe_configs([T0])  # type: ignore[type-var]
 
 
 def test_a_sensitive_value_is_not_shown_even_if_the_broker_sends_it(

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spark_kafka_source import KafkaAdmin, NewTopic
@@ -306,12 +307,39 @@ def test_a_topic_is_deleted_when_no_broker_knows_it(
             "'partitions': is given with 'replicas",
         ),
         ({"name": "a", "configs": {"x": None}}, "Option 'configs': 'x' has a value of type None"),
+        ({"name": "a", "configs": "a=1"}, "Option 'configs': found a str. Give a dict"),
+        ({"name": "a", "replicas": [1, 1]}, "Option 'replicas': found [1, 1]. Give the node ids"),
+        ({"name": "a", "replicas": []}, "Option 'replicas': found []"),
+        ({"name": "a", "replicas": [[]]}, "Option 'replicas': found [[]]"),
     ],
 )
 def test_what_cannot_be_a_topic_is_refused_at_once(arguments: dict[str, object], text: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         NewTopic(**arguments)  # type: ignore[arg-type]
     assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("topics", ["x", ["x"], NewTopic("x"), None, 7])
+def test_topics_to_create_are_new_topics(admin: KafkaAdmin, topics: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"'topics': found .*Give a list of NewTopic"):
+        admin.create_topics(topics)
+
+
+def test_names_are_texts(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    for names in ([None], None, [""]):
+        with pytest.raises(ConfigurationError, match="'names': found "):
+            admin.delete_topics(names)  # type: ignore[arg-type]
+    assert [each.name for each in admin.describe_topics("t")] == ["t"]
+    with pytest.raises(ConfigurationError, match=r"'totals': found a list\. Give a dict"):
+        admin.create_partitions(["x3"])  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="'configs': found a str"):
+        admin.create_topic("new", configs="a=1")  # type: ignore[arg-type]
+
+
+def test_numbers_may_be_numpys(broker: MemoryBroker, admin: KafkaAdmin) -> None:
+    admin.create_topic("new", np.int64(2))  # type: ignore[arg-type]
+    assert admin.create_partitions({"new": np.int32(3)}) == {"new": None}  # type: ignore[dict-item]
+    assert len(broker.cluster.topics["new"].logs) == 3
 
 
 def test_a_topic_twice_and_a_growth_to_nothing_are_refused(admin: KafkaAdmin) -> None:
