@@ -16,6 +16,7 @@ from spark_kafka_source.fetch.offsets import (
     NO_OFFSET,
     OffsetAndEpoch,
     earliest_offsets,
+    latest_offsets,
     list_offsets,
 )
 from spark_kafka_source.records import IsolationLevel
@@ -98,8 +99,7 @@ class GivenBound:
         beyond = [each for each, offset in offsets.items() if offset > found[each]]
         if beyond:
             where = beyond[0]
-            (earliest,) = earliest_offsets(client, [where]).values()
-            raise OffsetOutOfRangeError(where, offsets[where], earliest, found[where])
+            raise _beyond(client, where, offsets[where], found[where], isolation_level)
         return found | offsets
 
     def _places(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
@@ -120,15 +120,32 @@ class GivenBound:
         topics = {each.topic for each in partitions}
         if len(topics) == 1:
             (topic,) = topics
-            return {
-                TopicPartition(topic, each) if isinstance(each, int) else each: place
-                for each, place in self._of_each.items()
-            }
-        found = {each: at for each, at in self._of_each.items() if isinstance(each, TopicPartition)}
-        if len(found) < len(self._of_each):
+            named: dict[TopicPartition, _Place] = {}
+            for given, place in self._of_each.items():
+                each = TopicPartition(topic, given) if isinstance(given, int) else given
+                if each in named:
+                    found = f"names {each} twice, by its number and by its topic"
+                    raise ConfigurationError(self._name, found, "Give one for each partition")
+                named[each] = place
+            return named
+        named = {each: at for each, at in self._of_each.items() if isinstance(each, TopicPartition)}
+        if len(named) < len(self._of_each):
             expected = "Several topics are read: name partitions as TopicPartition('events', 0)"
             raise ConfigurationError(self._name, "has numbers of partitions", expected)
-        return found
+        return named
+
+
+def _beyond(
+    client: KafkaClient, where: TopicPartition, offset: int, seen: int, level: IsolationLevel
+) -> OffsetOutOfRangeError:
+    """Return the error of an offset beyond what can be read. A transaction may hide more."""
+    (earliest,) = earliest_offsets(client, [where]).values()
+    if level is IsolationLevel.READ_UNCOMMITTED:
+        return OffsetOutOfRangeError(where, offset, earliest, seen)
+    end = latest_offsets(client, [where])[where].offset
+    if offset > end:
+        return OffsetOutOfRangeError(where, offset, earliest, end)
+    return OffsetOutOfRangeError(where, offset, earliest, seen, held_up=end)
 
 
 def _partition(name: str, given: Any) -> TopicPartition | int:

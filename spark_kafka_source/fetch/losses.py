@@ -33,15 +33,31 @@ class RecordsLostError(RemoteError):
 
 
 class OffsetOutOfRangeError(RecordsLostError):
-    """The log does not have the offset any more, or does not have it yet."""
+    """The log does not have the offset any more, or does not have it yet.
+
+    `held_up` is the end of the log if the log has the offset, but an open transaction lets readers
+    of committed records see only the offsets before `latest`.
+    """
 
     def __init__(
-        self, topic_partition: TopicPartition, offset: int, earliest: int, latest: int
+        self,
+        topic_partition: TopicPartition,
+        offset: int,
+        earliest: int,
+        latest: int,
+        held_up: int | None = None,
     ) -> None:
         super().__init__(topic_partition, offset, earliest, latest)
-        self.earliest, self.latest = earliest, latest
+        self.args = (topic_partition, offset, earliest, latest, held_up)
+        self.earliest, self.latest, self.held_up = earliest, latest, held_up
 
     def _text(self) -> str:
+        if self.held_up is not None:
+            return (
+                f"{self.topic_partition}: offset {self.offset} is beyond the last stable offset, "
+                f"{self.latest}: a transaction is open there, and the log ends at {self.held_up}; "
+                "wait until it ends, or read with isolation level 'read_uncommitted'"
+            )
         return (
             f"{self.topic_partition}: offset {self.offset} is not in the log, which has offsets "
             f"{self.earliest} to {self.latest}; records were deleted or the topic made anew"

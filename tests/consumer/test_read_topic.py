@@ -224,6 +224,7 @@ def test_bounds_that_cannot_be_used(name: str, given: Any, message: str) -> None
         ({0: 1}, "has nothing for t-1, t-2. Give one for each partition that is read"),
         ({0: 1, 1: 1, 2: 1, 3: 1}, "names t-3, which is not read. There are t-0, t-1, t-2"),
         ({("u", 0): 1}, "names u-0, which is not read"),
+        ({0: 1, 1: 1, 2: 1, ("t", 0): 2}, "names t-0 twice, by its number and by its topic"),
     ],
 )
 def test_bounds_of_other_partitions(broker: MemoryBroker, start: Any, message: str) -> None:
@@ -251,6 +252,22 @@ def test_an_offset_beyond_the_end(
     logs[0].log_start_offset = 1
     with pytest.raises(RecordsLostError, match=r"t-0: offset 4 is not in the log, .* 1 to 3"):
         read(broker, T0, **{bound: {0: 4}})
+
+
+@pytest.mark.parametrize("bound", ["start", "to"])
+def test_an_offset_that_an_open_transaction_hides(
+    broker: MemoryBroker, logs: list[PartitionLog], bound: str
+) -> None:
+    logs[0].fixed_last_stable_offset = 1
+    with pytest.raises(RecordsLostError) as raised:
+        read(broker, T0, isolation_level="read_committed", **{bound: {0: 2}})
+    assert str(raised.value) == (
+        "t-0: offset 2 is beyond the last stable offset, 1: a transaction is open there, and the "
+        "log ends at 3; wait until it ends, or read with isolation level 'read_uncommitted'"
+    )
+    assert read(broker, T0, to={0: 2}).num_rows == 2
+    with pytest.raises(RecordsLostError, match=r"offset 4 is not .* offsets 0 to 3"):
+        read(broker, T0, isolation_level="read_committed", **{bound: {0: 4}})
 
 
 # -- what goes wrong -------------------------------------------------------------------------------

@@ -177,6 +177,7 @@ def test_a_broker_without_topic_ids_reads_by_name() -> None:
     "error",
     [
         OffsetOutOfRangeError(T0, 1, 7, 9),
+        OffsetOutOfRangeError(T0, 8, 1, 7, held_up=9),
         TopicGoneError(T0, 2),
         LogTruncatedError(T0, 5, 4),
     ],
