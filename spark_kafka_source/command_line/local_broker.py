@@ -31,8 +31,6 @@ from spark_kafka_source.testing.ports import check_free
 USUAL_PORT = 9092
 """The port in Kafka's own examples, and in those of this package."""
 
-# A first `produce` needs no other command before it.
-_PROPERTIES = {"auto.create.topics.enable": "true"}
 _LOOK_SECONDS = 0.5
 _ASK_MS = 5_000
 _FIRST_TOPIC = "events"
@@ -78,7 +76,8 @@ def _kafka(arguments: argparse.Namespace, output: Output, running: ExitStack) ->
 def _at(ports: Sequence[int], arguments: argparse.Namespace, running: ExitStack) -> LocalKafka:
     with ExitStack() as undo:
         try:
-            kafka = LocalKafka(arguments.brokers, ports=ports, properties=_PROPERTIES)
+            # A first `produce` needs no other command before it.
+            kafka = LocalKafka(arguments.brokers, ports=ports, auto_create_topics=True)
             undo.enter_context(kafka)
         except BrokerFailedError:
             for each in ports:

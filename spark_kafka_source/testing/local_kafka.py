@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # Only `security` needs the package cryptography.
     from spark_kafka_source.testing.secured import Secured
     from spark_kafka_source.testing.token_server import TokenServer
 
+_AUTO_CREATE = "auto.create.topics.enable"
 TOOL_TIMEOUT_MS = 60_000
 BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
 """Options for a quick start.
@@ -67,11 +68,11 @@ class LocalKafka:
     free ones. `advertised_ports` are the ports that clients connect to, for a proxy before each
     broker. `version` is Kafka's, 3.9 or newer, and must be at Maven Central. With
     `auto_create_topics` the brokers create a topic that a client asks for, with one partition. By
-    default a mistyped name fails. `properties` are for the brokers; they override those of this
-    package's `broker.properties`. `java_options` are for their JVMs. `security` adds listeners with
-    TLS and SASL, and ACLs: see `Security`. `directory` keeps logs and data after the end. It must
-    be empty, or come from an earlier LocalKafka with the same number of brokers. By default logs
-    and data are removed.
+    default a mistyped name fails. Give it or Kafka's property, not both. `properties` are for the
+    brokers; they override those of this package's `broker.properties`. `java_options` are for their
+    JVMs. `security` adds listeners with TLS and SASL, and ACLs: see `Security`. `directory` keeps
+    logs and data after the end. It must be empty, or come from an earlier LocalKafka with the same
+    number of brokers. By default logs and data are removed.
 
     Entering raises `JavaError`, `JarsError` or `BrokerFailedError`, and `ConfigurationError` for
     one of `ports` that is in use.
@@ -101,7 +102,8 @@ class LocalKafka:
         self._ports = tuple(ports)
         self._advertised_ports = tuple(advertised_ports)
         self._version = version
-        of_creation = {"auto.create.topics.enable": "true"} if auto_create_topics else {}
+        _check_creation(auto_create_topics, properties)
+        of_creation = {_AUTO_CREATE: "true"} if auto_create_topics else {}
         self._properties = {**of_creation, **properties}
         self._java_options = tuple(java_options)
         self._security = security
@@ -326,6 +328,15 @@ class LocalKafka:
         text = broker_properties(node, cluster, broker.log_dir, given)
         write_private(broker.properties, text.encode())
         return broker
+
+
+def _check_creation(auto_create_topics: object, properties: Mapping[str, str]) -> None:
+    if not isinstance(auto_create_topics, bool):
+        found = f"found {auto_create_topics!r:.100}"
+        raise ConfigurationError("auto_create_topics", found, "Give True or False")
+    if auto_create_topics and _AUTO_CREATE in properties:
+        found = f"is given with '{_AUTO_CREATE}' in 'properties'"
+        raise ConfigurationError("auto_create_topics", found, "Leave out one of them")
 
 
 def _nodes(

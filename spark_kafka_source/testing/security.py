@@ -72,9 +72,10 @@ class Security:
     with the LocalKafka's `token_server`. If the data stay in a directory, the SCRAM users are those
     of the first start. The user of a client certificate is its common name.
 
-    `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`. A client without a name, at the
-    plain listener or by SSL without a certificate, is `User:ANONYMOUS`. It may do everything, since
-    the brokers and the tools connect without a name.
+    `allow_everyone` is Kafka's `allow.everyone.if.no.acl.found`: by default every user may do all
+    with a resource that has no ACL. `False` denies all that no ACL grants. A client without a name,
+    at the plain listener or by SSL without a certificate, is `User:ANONYMOUS`. It may do
+    everything, since the brokers and the tools connect without a name.
 
     Needs the package `cryptography`, 45 or newer.
     """

@@ -65,13 +65,15 @@ def test_topics_come_by_themselves_where_a_test_wants_that(topic: str) -> None:
         assert consume(kafka.bootstrap_servers, topic, 3) == VALUES
 
 
-@pytest.mark.parametrize(
-    ("properties", "expected"), [({}, "true"), ({"auto.create.topics.enable": "false"}, "false")]
-)
-def test_the_properties_win_over_an_argument(properties: dict[str, str], expected: str) -> None:
-    kafka = LocalKafka(auto_create_topics=True, properties=properties)
-    assert kafka._properties == {"auto.create.topics.enable": expected}
+def test_topics_come_by_themselves_by_one_of_two_ways() -> None:
+    given = {"auto.create.topics.enable": "true"}
+    assert LocalKafka(auto_create_topics=True)._properties == given
+    assert LocalKafka(properties=given)._properties == given
     assert LocalKafka()._properties == {}
+    with pytest.raises(ConfigurationError, match="is given with 'auto"):
+        LocalKafka(auto_create_topics=True, properties=given)
+    with pytest.raises(ConfigurationError, match=r"found 'yes'\. Give True or False"):
+        LocalKafka(auto_create_topics="yes")  # type: ignore[arg-type]
 
 
 def test_a_tool_shows_a_group(kafka: LocalKafka, topic: str) -> None:
