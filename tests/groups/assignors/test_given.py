@@ -51,7 +51,22 @@ def test_objects_and_names_are_taken_in_their_order() -> None:
     found = given_assignors([configured, "sticky, roundrobin", RangeAssignor()], {"group_id": "g"})
     assert [each.name for each in found] == ["configured", "sticky", "roundrobin", "range"]
     assert configured.configuration == {"group_id": "g"}
-    assert given_assignors(None, {}) == given_assignors([], {}) == ()
+    assert given_assignors(None, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["rangee"], "Option 'assignors': found 'rangee'. There are range, "),
+        ([""], "Option 'assignors': found none. There are range, "),
+        ([], r"Option 'assignors': is empty. Give a list of objects, .*, or leave it out"),
+    ],
+)
+def test_an_unknown_name_and_an_empty_list_are_those_of_the_argument(
+    given: list[Any], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        KafkaConsumer(assignors=given, **IN_GROUP)
 
 
 def assignor_of(base: type = Least, **attributes: Any) -> Any:
