@@ -11,7 +11,7 @@ from spark_kafka_source.client.given_objects import (
     refuse_class,
     refuse_slips,
 )
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.groups.assignors import Assignor, RebalanceProtocol, assignors_named
 
 ARGUMENT = "assignors"
@@ -74,3 +74,12 @@ def _check_values(given: Any) -> None:
     if not isinstance(given.protocol, RebalanceProtocol):
         found = f"has {kind}, whose `protocol` is no `RebalanceProtocol`"
         raise ConfigurationError(ARGUMENT, found, "Give RebalanceProtocol.EAGER or COOPERATIVE")
+
+
+def check_user_data(name: str, found: object) -> None:
+    """Raise `LocalError` if the user data of the assignor with this name is no bytes, nor None."""
+    if found is not None and not isinstance(found, bytes | bytearray):
+        raise LocalError(
+            f"assignor {name!r} has user data of type {type(found).__name__}: give bytes, as "
+            "text.encode(), or None"
+        )
