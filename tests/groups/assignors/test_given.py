@@ -221,6 +221,6 @@ def test_user_data_that_is_no_bytes_is_refused_in_one_line(
         servers = {**IN_GROUP, "bootstrap_servers": str(broker.address())}
         with KafkaConsumer(assignors=[least], **servers) as consumer:
             consumer.subscribe(["t"])
-            with pytest.raises(LocalError, match="assignor 'least' has user data of type str: give"):
+            with pytest.raises(LocalError, match="'least' has user data of type str: give"):
                 consumer.poll(60_000)
     assert not any(each.exc_info for each in caplog.records)
