@@ -301,9 +301,9 @@ class KafkaConsumer:
         Raises `LocalError` for a negative time and within a callback, `NoOffsetError`, kinds of
         `RecordsLostError` if `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`,
         `WakeupError`, and errors of the rebalance listener. Raises `RecordDeserializationError` for
-        a record that a deserializer refuses. With `value_format`, raises `BadRecordError` and errors of schema
-        lookups. The records before a bad one are returned first. The position stays then, and the
-        next call tries again. Call `poll` at least every `max_poll_interval_ms`.
+        a record that a deserializer refuses. With `value_format`, raises `BadRecordError` and
+        errors of schema lookups. The records before a bad one are returned first. The position
+        stays then, and the next call tries again. Call `poll` at least every `max_poll_interval_ms`.
         """
         self._one_thread.refuse_within_another("poll()")
         if timeout_ms < 0:
