@@ -303,7 +303,8 @@ class KafkaConsumer:
         `WakeupError`, and errors of the rebalance listener. Raises `RecordDeserializationError` for
         a record that a deserializer refuses. With `value_format`, raises `BadRecordError` and
         errors of schema lookups. The records before a bad one are returned first. The position
-        stays then, and the next call tries again. Call `poll` at least every `max_poll_interval_ms`.
+        stays then, and the next call tries again. Call `poll` at least every
+        `max_poll_interval_ms`.
         """
         self._one_thread.refuse_within_another("poll()")
         if timeout_ms < 0:
