@@ -10,6 +10,7 @@ first one stops all in order, the second one ends it at once.
 import argparse
 import contextlib
 import json
+import logging
 import os
 import random
 import re
@@ -93,6 +94,7 @@ class _CtrlC:
         text = b"\nCtrl-C: the demo stops. Another one ends it at once.\n"
         with contextlib.suppress(OSError):  # Its reader may have ended, too.
             os.write(1, text)  # A `print` may be at work, and cannot be entered twice.
+        logging.disable()  # Py4J logs a stack for a call that this breaks off.
         raise KeyboardInterrupt
 
     def check(self) -> None:
