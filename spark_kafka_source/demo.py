@@ -3,22 +3,29 @@
 The query reads a topic and writes its rows to another one, exactly once. The demo shows the first
 rows. Then it shows a line for each micro-batch, with its rows and the lag that is left. At the end
 it shows what Kafka's own tool says of the group. It counts the rows: how many were produced, read
-and written, and whether one of them was lost or doubled. It ends by itself, or by Ctrl-C.
+and written, and whether one of them was lost or doubled. It ends by itself, or by Ctrl-C: the
+first one stops all in order, the second one ends it at once.
 """
 
 import argparse
 import contextlib
 import json
+import logging
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -27,6 +34,7 @@ from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.testing import BrokerFailedError, LocalKafka, kafka_jars
+from spark_kafka_source.testing.child import RemovedDirectory
 from spark_kafka_source.testing.downloads import DownloadLine
 from spark_kafka_source.testing.java import find_java
 from spark_kafka_source.topic_partition import TopicPartition
@@ -36,6 +44,9 @@ _BACKLOG_ROWS, _ROWS_PER_SEND, _SENDS_PER_SECOND = 200_000, 500, 8
 _ROWS_PER_BATCH = 25_000
 _BAR_WIDTH = 40
 _LOOK_SECONDS = 0.5
+_STOP_SECONDS = 10
+_ENDED_BY_CTRL_C = 130
+_FAILURES = (KafkaError, PySparkException, Py4JError)
 _COMMAND = "spark-kafka-source"
 
 
@@ -66,6 +77,32 @@ class _Found:
     """Different events among them, of those that were written."""
 
 
+class _CtrlC:
+    """Ctrl-C: the first one ends the demo in order, the second one at once."""
+
+    def __init__(self) -> None:
+        self._is_heard = False
+
+    def listen(self) -> None:
+        """Heed Ctrl-C from now on. Spark has a handler of its own, so call it after its start."""
+        signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *_: object) -> None:
+        if self._is_heard:
+            os._exit(_ENDED_BY_CTRL_C)  # The broker, the JVM and the checkpoint end with it.
+        self._is_heard = True
+        text = b"\nCtrl-C: the demo stops. Another one ends it at once.\n"
+        with contextlib.suppress(OSError):  # Its reader may have ended, too.
+            os.write(1, text)  # A `print` may be at work, and cannot be entered twice.
+        logging.disable()  # Py4J logs a stack for a call that this breaks off.
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` if one came in a finalizer, where Python drops the error."""
+        if self._is_heard:
+            raise KeyboardInterrupt
+
+
 def main() -> int:
     """Run the demo. Return 1 if something is not as it should be, else 0."""
     about = str(__doc__).partition("\n\n")[2]
@@ -79,46 +116,57 @@ def main() -> int:
         return int(not _run(arguments.seconds, keep=arguments.keep))
     except KeyboardInterrupt:
         return 0
-    except KafkaError as error:
-        print(f"The demo cannot go on: {error}", file=sys.stderr)
+    except _FAILURES as error:
+        print(f"The demo cannot go on: {_reason(error)}", file=sys.stderr)
         return 1
+
+
+def _reason(error: Exception) -> str:
+    """Return the text of an error; one of Spark's has many lines, with the cause among them."""
+    text = str(error)
+    if isinstance(error, KafkaError):
+        return text
+    causes = re.findall(r"^(?:[\w.]+\.)?\w*(?:Error|Exception): .+", text, re.MULTILINE)
+    return str([*text.splitlines()[:1], *causes][-1]) if text else type(error).__name__
 
 
 def _run(seconds: int, *, keep: bool) -> bool:
     """Return whether all is as it should be."""
+    ctrl_c = _CtrlC()
+    ctrl_c.listen()
     find_java()  # Before a download.
     with DownloadLine("Kafka's jars", sys.stderr) as line:
         kafka_jars(progress=line)
     _say("Starting a real Kafka broker ...")
     with LocalKafka() as kafka:
-        interrupted = threading.Event()
-        claims = _show(kafka, seconds, interrupted)
-        if interrupted.is_set():
-            return True
+        try:
+            claims = _show(kafka, seconds, ctrl_c)
+        except _FAILURES:
+            _check_broker(kafka)  # Its end may be the cause.
+            raise
         _say("\nWhat this run shows, counted:")
         for holds, text in claims:
             _say(f"  {'yes' if holds else 'NO '}  {text}")
         _say("\n" + _next(kafka.bootstrap_servers, keep=keep))
         if keep:
-            _stay(kafka, interrupted)
+            while True:
+                _look(kafka, ctrl_c)
     return all(holds for holds, _ in claims)
 
 
-def _show(kafka: LocalKafka, seconds: int, interrupted: threading.Event) -> list[tuple[bool, str]]:
+def _show(kafka: LocalKafka, seconds: int, ctrl_c: _CtrlC) -> list[tuple[bool, str]]:
     """Run the query, and return what it shows."""
     servers, written = kafka.bootstrap_servers, _Written()
-    with _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
-        _note_ctrl_c(interrupted)
+    with _checkpoint() as checkpoint, _session() as spark:
+        ctrl_c.listen()
         _say(f"Apache Kafka is up at {servers}, Spark {spark.version} with it.")
         for topic in (_TOPIC, _COPY):
             kafka.create_topic(topic, partitions=_PARTITIONS)
         with _writing(servers, seconds, written) as writer:
             _show_first_rows(spark, servers)
             query = _query(spark, servers, checkpoint)
-            read, batches = _watch(query, writer, interrupted)
+            read, batches = _watch(query, writer, lambda: _look(kafka, ctrl_c))
             query.stop()
-        if interrupted.is_set():
-            return []
         _say(f"\nWhat kafka-consumer-groups says of group '{_GROUP}':")
         _say(kafka.tool("consumer-groups", "--describe", "--group", _GROUP))
         copies, distinct = _copies(spark, servers, written.count)
@@ -163,10 +211,16 @@ def _next(servers: str, *, keep: bool) -> str:
     return "\n".join(kept if keep else tried)
 
 
-def _stay(kafka: LocalKafka, interrupted: threading.Event) -> None:
-    while not interrupted.wait(_LOOK_SECONDS):
-        if not kafka.broker(1).running:
-            raise BrokerFailedError("The broker has ended", kafka.broker(1).log)
+def _look(kafka: LocalKafka, ctrl_c: _CtrlC) -> None:
+    """Wait a moment, then raise if the demo is to end: `KeyboardInterrupt`, `BrokerFailedError`."""
+    time.sleep(_LOOK_SECONDS)
+    ctrl_c.check()
+    _check_broker(kafka)
+
+
+def _check_broker(kafka: LocalKafka) -> None:
+    if not kafka.broker(1).running:
+        raise BrokerFailedError("The broker has ended", kafka.broker(1).log)
 
 
 def _lags(servers: str) -> dict[TopicPartition, int | None]:
@@ -227,20 +281,17 @@ def _show_first_rows(spark: SparkSession, bootstrap_servers: str) -> None:
     first.selectExpr(*text, "partition", "offset", "timestamp").show(truncate=False)
 
 
-def _note_ctrl_c(interrupted: threading.Event) -> None:
-    """Have Ctrl-C set the event. Otherwise it could break off a call to the JVM."""
-    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
-
-
 def _watch(
-    query: StreamingQuery, writer: threading.Thread, interrupted: threading.Event
+    query: StreamingQuery, writer: threading.Thread, look: Callable[[], None]
 ) -> tuple[int, int]:
     """Show a line for each micro-batch until the producer has ended and all records are read.
 
+    `look` waits a moment, and raises if the demo is to end.
     Return the number of rows that the query has read, and of its micro-batches.
     """
     shown, most, rows, batches = -1, 1, 0, 0
-    while query.isActive and not interrupted.wait(0.2):
+    while query.isActive:
+        look()
         # One more trigger, without new records, commits the last micro-batch to the group.
         is_over = not writer.is_alive() and _is_at_end(query)
         if is_over:
@@ -287,23 +338,26 @@ def _writing(servers: str, seconds: int, written: _Written) -> Iterator[threadin
         for _ in range(_BACKLOG_ROWS // _ROWS_PER_SEND):
             _send(producer, written)
         arguments = (producer, seconds, written, ended)
-        writer = threading.Thread(target=_keep_writing, args=arguments)
+        writer = threading.Thread(target=_keep_writing, args=arguments, daemon=True)
         writer.start()
         try:
             yield writer
         finally:
             ended.set()
-            writer.join()
 
 
 def _keep_writing(
     producer: KafkaProducer, seconds: int, written: _Written, ended: threading.Event
 ) -> None:
-    for _ in range(seconds * _SENDS_PER_SECOND):
-        _send(producer, written)
-        if ended.wait(1 / _SENDS_PER_SECOND):
-            break
-    producer.flush()
+    try:
+        for _ in range(seconds * _SENDS_PER_SECOND):
+            _send(producer, written)
+            if ended.wait(1 / _SENDS_PER_SECOND):
+                break
+        producer.flush()
+    except KafkaError as error:
+        if not ended.is_set():
+            _say(f"The producer cannot go on: {error}")
 
 
 def _send(producer: KafkaProducer, written: _Written) -> None:
@@ -330,7 +384,35 @@ def _session() -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        spark.stop()
+        _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop the queries and Spark, within some seconds: the JVM ends with this process anyhow.
+
+    It does so in a thread, which has a connection to the JVM of its own. On the main thread's,
+    Ctrl-C may have broken off a call, and the next call would take that call's answer.
+    """
+
+    def stop() -> None:
+        with contextlib.suppress(*_FAILURES):
+            for each in spark.streams.active:
+                each.stop()
+            spark.stop()
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    thread.join(_STOP_SECONDS)
+
+
+@contextlib.contextmanager
+def _checkpoint() -> Iterator[str]:
+    """Make a directory that is removed at the end, however this process ends."""
+    directory = RemovedDirectory(Path(tempfile.mkdtemp()))
+    try:
+        yield str(directory.path)
+    finally:
+        directory.close()
 
 
 def _quiet(start: Callable[[], SparkSession]) -> SparkSession:
@@ -343,7 +425,7 @@ def _quiet(start: Callable[[], SparkSession]) -> SparkSession:
         os.dup2(log.fileno(), sys.stderr.fileno())
         try:
             return start()
-        except BaseException:
+        except Exception:
             log.seek(0)
             kept.write(log.read())
             raise

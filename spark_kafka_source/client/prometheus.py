@@ -4,6 +4,7 @@ https://prometheus.github.io/client_python/collector/custom/
 """
 
 import logging
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -31,6 +32,15 @@ _DOCUMENTATION = MappingProxyType(
 # A registry takes each name of a metric once. So all reporters of a registry share one collector.
 _collectors: "WeakKeyDictionary[CollectorRegistry, _Collector]" = WeakKeyDictionary()
 _lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+
+
+# The child of a fork lacks the thread that may have held the lock.
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class PrometheusReporter(MetricsReporter):

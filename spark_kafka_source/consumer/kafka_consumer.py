@@ -298,13 +298,15 @@ class KafkaConsumer:
         Silent brokers and commits do not prolong the call. A rebalance listener and deserializers
         do. Positions move behind the records.
 
-        Raises `LocalError` for a negative time, `NoOffsetError`, kinds of `RecordsLostError` if
-        `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`, `WakeupError`, and
-        errors of the rebalance listener. Raises `RecordDeserializationError` for a record that a
-        deserializer refuses. With `value_format`, raises `BadRecordError` and errors of schema
-        lookups. The records before a bad one are returned first. The position stays then, and the
-        next call tries again. Call `poll` at least every `max_poll_interval_ms`.
+        Raises `LocalError` for a negative time and within a callback, `NoOffsetError`, kinds of
+        `RecordsLostError` if `auto_offset_reset` is `none`, `CorruptRecordError`, `BrokerError`,
+        `WakeupError`, and errors of the rebalance listener. Raises `RecordDeserializationError` for
+        a record that a deserializer refuses. With `value_format`, raises `BadRecordError` and
+        errors of schema lookups. The records before a bad one are returned first. The position
+        stays then, and the next call tries again. Call `poll` at least every
+        `max_poll_interval_ms`.
         """
+        self._one_thread.refuse_within_another("poll()")
         if timeout_ms < 0:
             raise LocalError(f"timeout_ms is {timeout_ms}: give 0 or more, in milliseconds")
         if not self._subscription.is_active and not self._positions:

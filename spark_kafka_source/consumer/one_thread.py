@@ -13,6 +13,7 @@ class OneThread:
     def __init__(self) -> None:
         self._user: int | None = None
         self._taking_over = threading.Lock()
+        self._depth = 0
         self.is_closed = False
 
     @contextmanager
@@ -26,7 +27,17 @@ class OneThread:
             if self.is_closed:
                 raise LocalError("This consumer is closed")
             self._user = me
+            self._depth += 1
         try:
             yield
         finally:
+            self._depth -= 1
             self._user = before
+
+    def refuse_within_another(self, call: str) -> None:
+        """Raise `LocalError` if this call is one of a callback that another call has called."""
+        if self._depth > 1:
+            raise LocalError(
+                f"{call} was called in a callback of this consumer, such as a rebalance listener, "
+                "while another call goes on: poll after that"
+            )

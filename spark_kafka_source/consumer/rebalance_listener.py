@@ -23,7 +23,7 @@ class ConsumerRebalanceListener:
     """Listener to rebalances. `poll`, `unsubscribe` and `close` call it.
 
     A listener may use the consumer: commit or store offsets of revoked partitions, seek in assigned
-    ones. `poll` raises the listener's errors once the rebalance is done.
+    ones. It may not `poll`. `poll` raises the listener's errors once the rebalance is done.
 
     A method takes the partitions, as here, or the consumer and the partitions. It gets the consumer
     if it has two parameters without a default. A listener needs not be a subclass of this class. An

@@ -25,6 +25,7 @@ from spark_kafka_source.groups.assignors import (
     RebalanceProtocol,
     Subscription,
 )
+from spark_kafka_source.groups.assignors.given import check_user_data
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, TopicWatch, divide
@@ -303,9 +304,11 @@ class ClassicParticipant(Participant):
         )
 
     def _subscription_for(self, assignor: Assignor, topics: tuple[str, ...]) -> Subscription:
+        user_data = assignor.user_data(topics)
+        check_user_data(assignor.name, user_data)
         return Subscription(
             topics=topics,
-            user_data=assignor.user_data(topics),
+            user_data=user_data,
             owned=tuple(sorted(self.assignment)),
             generation_id=self._generation_id,
             rack_id=self.config.client_rack or None,

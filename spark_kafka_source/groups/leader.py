@@ -1,6 +1,9 @@
 """The work of the group's leader: it divides the partitions, and watches the divided topics."""
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -12,6 +15,7 @@ from spark_kafka_source.groups.assignors import (
     CooperativeStickyAssignor,
     Subscription,
 )
+from spark_kafka_source.groups.assignors.given import check_user_data
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.membership import (
@@ -20,11 +24,14 @@ from spark_kafka_source.protocol.messages.membership import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
+logger = logging.getLogger(__name__)
+
 LONGEST_LOOKUP_MS = 10_000
 """Timeout for a lookup of topics, which may be topics of other members only."""
 
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
+_MOST_SHOWN = 5
 # Kafka's cooperative assignor may move partitions that a member claims after it missed a
 # generation. Such a claim is void, so the check below does not apply.
 _CHECKS_CLAIMS = CooperativeStickyAssignor().name
@@ -36,8 +43,8 @@ def divide(
     """Return the topics to watch with their partitions, and the assignments of the members.
 
     There are no assignments if the coordinator wants none (KIP-814). Raises `ProtocolError` for
-    member metadata that cannot be read, `LocalError` for an assignor that breaks the cooperative
-    rules, and the errors of the assignor and of the lookup of topics.
+    member metadata that cannot be read, `LocalError` for an assignor that gives what it may not,
+    and the errors of the assignor and of the lookup of topics.
     """
     subscriptions = {
         each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
@@ -50,8 +57,10 @@ def divide(
         return watched, []
     assigned = assignor.assign(cluster, subscriptions)
     _check_kinds(assignor.name, subscriptions, assigned)
+    _check_partitions(assignor.name, cluster, assigned)
     if is_cooperative and assignor.name != _CHECKS_CLAIMS:
         _check_nothing_moves(assignor.name, subscriptions, assigned)
+    _warn_of_unassigned(assignor.name, cluster, subscriptions, assigned)
     return watched, [
         SyncGroupRequestAssignment(member_id, each.encode()) for member_id, each in assigned.items()
     ]
@@ -77,6 +86,53 @@ def _check_kinds(
                 f"assignor {name!r} returned a {type(each).__name__} for member {member_id!r}: "
                 "return an Assignment, as Assignment((TopicPartition('events', 0),))"
             )
+        check_user_data(name, each.user_data)
+
+
+def _check_partitions(name: str, cluster: Cluster, assigned: Mapping[str, Assignment]) -> None:
+    """Check that the partitions exist, and that no two members get the same."""
+    given = Counter(chain.from_iterable(set(each.partitions) for each in assigned.values()))
+    there = set[TopicPartition]().union(*cluster.values())
+    if unknown := given.keys() - there:
+        raise LocalError(
+            f"assignor {name!r} gave partitions that do not exist: {_listed(unknown)}; give those "
+            "of `cluster` alone"
+        )
+    if twice := [each for each, count in given.items() if count > 1]:
+        raise LocalError(
+            f"assignor {name!r} gave partitions to more than one member: {_listed(twice)}; a "
+            "partition has one reader in a group"
+        )
+
+
+def _warn_of_unassigned(
+    name: str,
+    cluster: Cluster,
+    subscriptions: Mapping[str, Subscription],
+    assigned: Mapping[str, Assignment],
+) -> None:
+    """Warn of partitions that nobody is to read, as Java's leader does of topics.
+
+    A partition that a cooperative member still owns is left out: it may be about to move.
+    """
+    left = set[TopicPartition]().union(*cluster.values())
+    left.difference_update(*(each.partitions for each in assigned.values()))
+    left.difference_update(*(each.owned for each in subscriptions.values()))
+    if left:
+        logger.warning(
+            "Assignor %r gave %d partitions of subscribed topics to no member, so that nobody reads"
+            " them: %s",
+            name,
+            len(left),
+            _listed(left),
+        )
+
+
+def _listed(partitions: Collection[TopicPartition]) -> str:
+    # An assignor may have made up anything, also what cannot be sorted.
+    shown = sorted(map(str, partitions))
+    rest = f" and {len(shown) - _MOST_SHOWN} more" if len(shown) > _MOST_SHOWN else ""
+    return ", ".join(shown[:_MOST_SHOWN]) + rest
 
 
 def _check_nothing_moves(

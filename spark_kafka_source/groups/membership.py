@@ -191,6 +191,8 @@ class Membership:
                 self._go_on()
             except ClosedError:
                 return
+            except KafkaError as error:  # `poll` raises it.
+                self._participant.broke(error)
             except Exception as error:  # An assignor's error, or a bug: the thread must go on.
                 logger.exception("Group %r", self._participant.config.group_id)
                 self._participant.broke(error)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
 from spark_kafka_source import KafkaConsumer, KafkaProducer, PrometheusReporter, TopicPartition
+from spark_kafka_source.client import prometheus
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.testing import LocalKafka
 from tests.forking import forking, in_child
@@ -162,6 +164,28 @@ def test_a_child_of_a_fork_does_not_show_what_its_parent_has(registry: Collector
     with KafkaConsumer(metric_reporters=[PrometheusReporter(registry)], **NOWHERE):
         assert generate_latest(registry) != b""
         assert in_child(lambda: generate_latest(registry)) == b""
+
+
+@forking
+def test_a_lock_that_another_thread_holds_is_free_in_a_child(registry: CollectorRegistry) -> None:
+    from prometheus_client import generate_latest  # noqa: PLC0415
+
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with prometheus._lock:
+            held.set()
+            done.wait(PATIENCE_SECONDS)
+
+    with KafkaConsumer(metric_reporters=[PrometheusReporter(registry)], **NOWHERE):
+        holder = threading.Thread(target=hold)
+        holder.start()
+        try:
+            assert held.wait(PATIENCE_SECONDS)
+            assert in_child(lambda: generate_latest(registry)) == b""
+        finally:
+            done.set()
+            holder.join()
 
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,6 +279,21 @@ def test_a_listener_may_commit_what_is_revoked(broker: MemoryBroker) -> None:
     assert committed(broker) == 20
 
 
+@pytest.mark.parametrize("iterates", [False, True], ids=["poll", "iteration"])
+def test_a_listener_may_not_poll(broker: MemoryBroker, *, iterates: bool) -> None:
+    fill(broker, T0, 1)
+    with consuming(broker, **IN_GROUP) as consumer:
+
+        def poll(what: str, _: Collection[TopicPartition]) -> None:
+            if what == "assigned":
+                next(iter(consumer)) if iterates else consumer.poll()
+
+        consumer.subscribe(["t"], listener=Listener(poll))
+        with pytest.raises(LocalError, match=r"^poll\(\) was called in a callback"):
+            consumer.poll(60_000)
+        assert polled(consumer, 10) == of(T0, range(10))
+
+
 @pytest.mark.parametrize("moment", ["assigned", "revoked"])
 def test_what_a_listener_raises_comes_out_of_poll_once_and_all_goes_on(
     broker: MemoryBroker, moment: str

@@ -465,9 +465,9 @@ def test_kafkas_own_assignor_says_itself_which_claims_count(name: str) -> None:
     deal.assign = lambda *_: moved  # type: ignore[method-assign]
     if name == "other":
         with pytest.raises(LocalError, match="still owns: t-1;"):
-            divide(response, deal, lambda *_: {}, is_cooperative=True)
+            divide(response, deal, lambda *_: topics(t=2), is_cooperative=True)
     else:
-        _, assignments = divide(response, deal, lambda *_: {}, is_cooperative=True)
+        _, assignments = divide(response, deal, lambda *_: topics(t=2), is_cooperative=True)
         assert {each.member_id for each in assignments} == {"old", "new"}
 
 

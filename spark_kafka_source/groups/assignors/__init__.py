@@ -41,16 +41,16 @@ _JAVA_CLASSES = {
 }
 
 
-def assignors_named(text: str) -> list[Assignor]:
+def assignors_named(text: str, option: str = _OPTION) -> list[Assignor]:
     """Create assignors by their names or by Java's class names, with commas between them.
 
-    Raises `ConfigurationError` for an unknown name.
+    Raises `ConfigurationError` for an unknown name; `option` is where it was given.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     found = [ASSIGNORS.get(_JAVA_CLASSES.get(name, name)) for name in names]
     if not found or None in found:
         wrong = repr(names[found.index(None)]) if found else "none"
-        raise ConfigurationError(_OPTION, f"found {wrong}", f"There are {', '.join(ASSIGNORS)}")
+        raise ConfigurationError(option, f"found {wrong}", f"There are {', '.join(ASSIGNORS)}")
     return [make() for make in found if make is not None]
 
 

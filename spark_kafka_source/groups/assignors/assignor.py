@@ -55,7 +55,7 @@ class Assignor(Protocol):
         return RebalanceProtocol.EAGER
 
     def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """Return data for the leader's assignor, which gets it as `Subscription.user_data`.
+        """Return bytes for the leader's assignor, which gets them as `Subscription.user_data`.
 
         The default is None.
         """
@@ -72,6 +72,9 @@ class Assignor(Protocol):
         exist (yet). If a partition is to move, a COOPERATIVE assignor gives it to no member at
         first. Its owner gives it up and joins again; then the assignor can give it to another
         member.
+
+        A partition that is not in `cluster`, and one for two members, is a `LocalError`, which
+        `poll` of the leader raises. The leader warns of partitions that no member gets.
         """
 
     def on_assignment(self, assignment: Assignment, generation_id: int) -> None:

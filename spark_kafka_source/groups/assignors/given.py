@@ -11,7 +11,7 @@ from spark_kafka_source.client.given_objects import (
     refuse_class,
     refuse_slips,
 )
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.groups.assignors import Assignor, RebalanceProtocol, assignors_named
 
 ARGUMENT = "assignors"
@@ -29,8 +29,8 @@ _LIST = "Give a list of objects, and of names of Kafka's, as [Mine(), 'range']"
 def given_assignors(given: object, configuration: Mapping[str, object]) -> tuple[Assignor, ...]:
     """Return the given assignors, configured; none for None.
 
-    Raises `ConfigurationError` for a class, for an object that is no assignor, for a method under a
-    mistyped name, for an unknown name, and for two assignors with one name.
+    Raises `ConfigurationError` for an empty list, for a class, for an object that is no assignor,
+    for a method under a mistyped name, for an unknown name, and for two assignors with one name.
     """
     if given is None:
         return ()
@@ -41,6 +41,8 @@ def given_assignors(given: object, configuration: Mapping[str, object]) -> tuple
         if each.name in found:
             raise ConfigurationError(ARGUMENT, "has {} twice", "Give each a name", each.name)
         found[each.name] = each
+    if not found:
+        raise ConfigurationError(ARGUMENT, "is empty", f"{_LIST}, or leave it out")
     for each in found.values():
         configure(ARGUMENT, each, configuration)
     return tuple(found.values())
@@ -48,7 +50,7 @@ def given_assignors(given: object, configuration: Mapping[str, object]) -> tuple
 
 def _each_of(given: Any) -> list[Assignor]:
     if isinstance(given, str):
-        return assignors_named(given)
+        return assignors_named(given, ARGUMENT)
     refuse_class(ARGUMENT, given)
     base = Assignor if Assignor in type(given).__mro__ else None
     lacking = [name for name in _ATTRIBUTES if own(given, name, base) is None]
@@ -72,3 +74,12 @@ def _check_values(given: Any) -> None:
     if not isinstance(given.protocol, RebalanceProtocol):
         found = f"has {kind}, whose `protocol` is no `RebalanceProtocol`"
         raise ConfigurationError(ARGUMENT, found, "Give RebalanceProtocol.EAGER or COOPERATIVE")
+
+
+def check_user_data(name: str, found: object) -> None:
+    """Raise `LocalError` if the user data of the assignor with this name is no bytes, nor None."""
+    if found is not None and not isinstance(found, bytes | bytearray):
+        raise LocalError(
+            f"assignor {name!r} has user data of type {type(found).__name__}: give bytes, as "
+            "text.encode(), or None"
+        )

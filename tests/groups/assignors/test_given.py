@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source import Assignment, Assignor, KafkaConsumer, RebalanceProtocol
+from spark_kafka_source import (
+    Assignment,
+    Assignor,
+    KafkaConsumer,
+    RebalanceProtocol,
+    Subscription,
+    TopicPartition,
+)
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.groups.assignors import RangeAssignor
 from spark_kafka_source.groups.assignors.given import given_assignors
@@ -14,7 +21,8 @@ from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from tests.groups.assignors.topics import wanting
+from tests.groups.assignors.topics import topics, wanting
+from tests.memory_broker import MemoryBroker
 
 IN_GROUP: dict[str, Any] = {"bootstrap_servers": "127.0.0.1:1", "group_id": "g"}
 
@@ -51,7 +59,22 @@ def test_objects_and_names_are_taken_in_their_order() -> None:
     found = given_assignors([configured, "sticky, roundrobin", RangeAssignor()], {"group_id": "g"})
     assert [each.name for each in found] == ["configured", "sticky", "roundrobin", "range"]
     assert configured.configuration == {"group_id": "g"}
-    assert given_assignors(None, {}) == given_assignors([], {}) == ()
+    assert given_assignors(None, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["rangee"], "Option 'assignors': found 'rangee'. There are range, "),
+        ([""], "Option 'assignors': found none. There are range, "),
+        ([], r"Option 'assignors': is empty. Give a list of objects, .*, or leave it out"),
+    ],
+)
+def test_an_unknown_name_and_an_empty_list_are_those_of_the_argument(
+    given: list[Any], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        KafkaConsumer(assignors=given, **IN_GROUP)
 
 
 def assignor_of(base: type = Least, **attributes: Any) -> Any:
@@ -137,3 +160,67 @@ def test_a_result_that_is_none_is_told_of(returned: Any, said: str) -> None:
     response = JoinGroupResponse(leader="m", member_id="m", members=members)
     with pytest.raises(LocalError, match=said):
         divide(response, least, lambda *_: {}, is_cooperative=False)
+
+
+T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
+
+
+def divided(shares: dict[str, tuple[Any, ...]], owned: tuple[TopicPartition, ...] = ()) -> None:
+    """Have an assignor give these shares of `t`, of three partitions. Member `a` owns `owned`."""
+    subscriptions = {"a": Subscription(("t",), owned=owned), "b": Subscription(("t",))}
+    members = [
+        JoinGroupResponseMember(each, None, found.encode()) for each, found in subscriptions.items()
+    ]
+    response = JoinGroupResponse(leader="a", member_id="a", members=members)
+    least = Least()
+    assigned = {member: Assignment(each) for member, each in shares.items()}
+    least.assign = lambda *_: assigned  # type: ignore[method-assign]
+    divide(response, least, lambda *_: topics(t=3), is_cooperative=bool(owned))
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({"a": (T0, TopicPartition("t", 3))}, "'least' gave partitions that do not exist: t-3;"),
+        ({"a": (TopicPartition("u", 0),)}, "'least' gave partitions that do not exist: u-0;"),
+        ({"a": ("t-0", T0)}, "'least' gave partitions that do not exist: t-0;"),
+        ({"a": (T0, T1), "b": (T1, T2)}, "'least' gave partitions to more than one member: t-1;"),
+    ],
+    ids=["partition", "topic", "text", "twice"],
+)
+def test_partitions_that_are_not_there_or_given_twice_are_refused(
+    shares: dict[str, tuple[Any, ...]], said: str
+) -> None:
+    with pytest.raises(LocalError, match=said):
+        divided(shares)
+
+
+def test_partitions_left_to_nobody_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    divided({"a": (T0, T2), "b": (T1,)})
+    assert caplog.messages == []
+    divided({"a": (T0,)})
+    (said,) = caplog.messages
+    assert "'least' gave 2 partitions of subscribed topics to no member" in said
+    assert said.endswith(": t-1, t-2")
+
+
+def test_a_partition_that_is_to_move_is_left_to_nobody_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    divided({"a": (T0,), "b": (T2,)}, owned=(T0, T1))
+    assert caplog.messages == []
+
+
+def test_user_data_that_is_no_bytes_is_refused_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    least = Least()
+    least.user_data = lambda _: "heavy"  # type: ignore[method-assign, assignment, return-value]
+    with MemoryBroker() as broker:
+        broker.create_topic("t")
+        servers = {**IN_GROUP, "bootstrap_servers": str(broker.address())}
+        with KafkaConsumer(assignors=[least], **servers) as consumer:
+            consumer.subscribe(["t"])
+            with pytest.raises(LocalError, match="'least' has user data of type str: give"):
+                consumer.poll(60_000)
+    assert not any(each.exc_info for each in caplog.records)
