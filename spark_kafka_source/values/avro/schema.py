@@ -72,8 +72,11 @@ class Primitive:
         return f"{self.kind} ({self.logical})" if self.logical else str(self.kind)
 
 
-UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-"""A text of the logical type `uuid`: https://www.rfc-editor.org/rfc/rfc4122#section-3."""
+UUID_PATTERN = "([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32})"
+"""A text of the logical type `uuid`: https://www.rfc-editor.org/rfc/rfc4122#section-3.
+
+Apache Avro for Python writes one without hyphens, too.
+"""
 
 AS_A_UUID = "such as '123e4567-e89b-12d3-a456-426614174000'"
 
