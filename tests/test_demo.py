@@ -109,6 +109,14 @@ def read_until(process: "subprocess.Popen[str]", word: str) -> str:
     return shown
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Return the command line of a process; nothing of one that has ended meanwhile."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 # After these lines the demo creates topics and writes the backlog; starts the query; and watches.
 @pytest.mark.kafka
 @pytest.mark.spark
@@ -136,7 +144,7 @@ def test_a_broker_that_dies_ends_the_demo_with_a_line() -> None:
     with started("-m", "spark_kafka_source.demo") as process:
         read_until(process, "batch ")
         children = psutil.Process(process.pid).children(recursive=True)
-        (broker,) = (each for each in children if "kafka.Kafka" in each.cmdline())
+        (broker,) = (each for each in children if "kafka.Kafka" in words_of(each))
         broker.kill()
         _, errors = process.communicate()
         assert process.returncode == 1
