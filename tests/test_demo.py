@@ -112,7 +112,7 @@ def read_until(process: "subprocess.Popen[str]", word: str) -> str:
 def words_of(process: psutil.Process) -> list[str]:
     """Return the command line of a process; nothing of one that has ended meanwhile."""
     try:
-        return process.cmdline()
+        return list(process.cmdline())
     except psutil.Error:
         return []
 
