@@ -5,7 +5,7 @@ test compares it with `org.apache.kafka.common.protocol.Errors`: which codes are
 whether the leaders or the coordinator must be looked up before that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, zip_longest
@@ -14,6 +14,9 @@ from types import MappingProxyType
 from spark_kafka_source.secret import Secret, printable, shown
 from spark_kafka_source.spelling import AS_OPTIONS, Spelling, as_written, current_spelling
 from spark_kafka_source.topic_partition import TopicPartition
+
+# The most characters of an argument in a text.
+_MOST_SHOWN = 100
 
 
 class Remedy(Enum):
@@ -209,6 +212,18 @@ def error_named(name: str) -> ErrorCode:
 
 _LONGEST_TEXT = 4_000
 _MOST_KEPT = 200
+
+
+def listed(items: Iterable[object], limit: int = 20) -> str:
+    """Return a text that names the first `limit` items, and the number of the others."""
+    texts = [str(item) for item in items]
+    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + more
+
+
+def in_short(given: object) -> str:
+    """Return what Python shows of an argument, up to 100 characters."""
+    return repr(given)[:_MOST_SHOWN]
 
 
 class KafkaError(Exception):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_kafka_source.errors import BrokerError, RemoteError, error_named
+from spark_kafka_source.errors import BrokerError, RemoteError, error_named, listed
 
 _MOST_SHOWN = 3
 
@@ -53,9 +53,7 @@ class GroupNotEmptyError(RemoteError):
         self.group_id, self.what, self.state, self.members = group_id, what, state, tuple(members)
 
     def _text(self) -> str:
-        shown = ", ".join(self.members[:_MOST_SHOWN])
-        more = len(self.members) - _MOST_SHOWN
-        who = f" ({shown}{f' and {more} more' if more > 0 else ''})" if shown else ""
+        who = f" ({listed(self.members, _MOST_SHOWN)})" if self.members else ""
         return (
             f"Group {self.group_id!r} is {self.state or 'active'}: {self.what} only while it has "
             f"no members; stop its consumers first{who}"

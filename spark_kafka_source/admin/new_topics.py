@@ -6,14 +6,13 @@ from operator import index
 from types import MappingProxyType
 from typing import Any
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, in_short
 from spark_kafka_source.secret import Secret
 
 ConfigValue = str | int | float | bool | Secret
 """The value of a configuration. A bool is `true` or `false` in Kafka."""
 
 _MOST_PARTITIONS, _MOST_REPLICAS = (1 << 31) - 1, (1 << 15) - 1
-_MOST_SHOWN = 100
 _NOTHING: Mapping[str, ConfigValue] = MappingProxyType({})
 
 
@@ -58,13 +57,13 @@ class NewTopic:
 def check_name(option: str, name: object) -> None:
     """Raise `ConfigurationError` unless it is a text with something in it."""
     if not isinstance(name, str) or not name:
-        raise ConfigurationError(option, f"found {_shown(name)}", "Give the topic's name")
+        raise ConfigurationError(option, f"found {in_short(name)}", "Give the topic's name")
 
 
 def topic_names(option: str, names: str | Iterable[str]) -> list[str]:
     """Return names without repetitions. A text is one name. Raises `ConfigurationError`."""
     if not isinstance(names, str | Iterable):
-        raise ConfigurationError(option, f"found {_shown(names)}", "Give a list of names")
+        raise ConfigurationError(option, f"found {in_short(names)}", "Give a list of names")
     found = [names] if isinstance(names, str) else list(names)
     for each in found:
         check_name(option, each)
@@ -78,7 +77,7 @@ def new_topics(topics: Any) -> list[NewTopic]:
     for each in found if is_many else [None]:
         if not isinstance(each, NewTopic):
             expected = "Give a list of NewTopic, as [NewTopic('events')]"
-            raise ConfigurationError("topics", f"found {_shown(topics)}", expected)
+            raise ConfigurationError("topics", f"found {in_short(topics)}", expected)
     return found
 
 
@@ -96,14 +95,14 @@ def check_configs(option: str, configs: Any) -> None:
     for name in configs:
         if not isinstance(name, str) or not name:
             expected = "Give names of configurations, as 'retention.ms'"
-            raise ConfigurationError(option, f"found the name {_shown(name)}", expected)
+            raise ConfigurationError(option, f"found the name {in_short(name)}", expected)
 
 
 def whole_count(option: str, count: Any, most: int = _MOST_PARTITIONS) -> int:
     """Return a whole number from 1 to `most`, also one of NumPy's, or raise."""
     if isinstance(count, bool) or not hasattr(count, "__index__") or not 1 <= index(count) <= most:
         expected = f"Give a whole number from 1 to {most}"
-        raise ConfigurationError(option, f"found {_shown(count)}", expected)
+        raise ConfigurationError(option, f"found {in_short(count)}", expected)
     return index(count)
 
 
@@ -114,12 +113,8 @@ def _node_ids(replicas: Any) -> list[list[int]]:
         found = []
     if not found or not all(found):
         expected = "Give the node ids of each partition's brokers, as [[1, 2], [2, 3]]"
-        raise ConfigurationError("replicas", f"found {_shown(replicas)}", expected)
+        raise ConfigurationError("replicas", f"found {in_short(replicas)}", expected)
     return found
-
-
-def _shown(given: object) -> str:
-    return repr(given)[:_MOST_SHOWN]
 
 
 def config_texts(configs: Mapping[str, ConfigValue]) -> dict[str, str]:

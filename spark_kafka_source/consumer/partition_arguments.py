@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from operator import index
 from typing import Any, TypeAlias, TypeGuard
 
-from spark_kafka_source.errors import LocalError
+from spark_kafka_source.errors import LocalError, in_short
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -16,7 +16,6 @@ Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | int]
 """The offset of the next record of each partition. An `OffsetAndMetadata` may have its epoch."""
 
 _PAIR = 2
-_MOST_SHOWN = 100
 
 
 def topic_partition(given: object) -> TopicPartition:
@@ -27,7 +26,7 @@ def topic_partition(given: object) -> TopicPartition:
             return TopicPartition(topic, index(number))
     raise LocalError(
         "A partition is given by its topic and number, as TopicPartition('events', 0); "
-        f"found {_shown(given)}"
+        f"found {in_short(given)}"
     )
 
 
@@ -48,7 +47,7 @@ def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
     """
     if not isinstance(given, Mapping):
         raise LocalError(
-            f"Cannot {to} {_shown(given)}: give a dict of offsets by partition, as "
+            f"Cannot {to} {in_short(given)}: give a dict of offsets by partition, as "
             "{TopicPartition('events', 0): 42}"
         )
     return {topic_partition(each): offset(at, each, to) for each, at in given.items()}
@@ -59,7 +58,7 @@ def offset(given: object, where: object, to: str) -> OffsetAndMetadata:
     found = given if isinstance(given, OffsetAndMetadata) else _numbered(given)
     if found is None:
         raise LocalError(
-            f"Cannot {to} offset {_shown(given)} of {where}: give a whole number, or an "
+            f"Cannot {to} offset {in_short(given)} of {where}: give a whole number, or an "
             "OffsetAndMetadata"
         )
     if found.offset < 0:
@@ -71,10 +70,6 @@ def _numbered(given: object) -> OffsetAndMetadata | None:
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         return None
     return OffsetAndMetadata(index(given))
-
-
-def _shown(given: object) -> str:
-    return repr(given)[:_MOST_SHOWN]
 
 
 def _each_of(given: object) -> Iterable[object]:

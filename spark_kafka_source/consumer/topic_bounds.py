@@ -1,6 +1,6 @@
 """The start and the end of a read of topics: what may be given, and the offsets that it means."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Literal, TypeAlias
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, in_short, listed
 from spark_kafka_source.fetch.losses import OffsetOutOfRangeError
 from spark_kafka_source.fetch.offsets import (
     EARLIEST_TIMESTAMP,
@@ -33,7 +33,7 @@ Ends: TypeAlias = Mapping[TopicPartition, OffsetAndEpoch]
 
 _WORDS = {"earliest": EARLIEST_TIMESTAMP, "latest": LATEST_TIMESTAMP}
 _OFFSET_END = 2**63
-_MOST_SHOWN = 100
+_MOST_SHOWN = 5
 _KINDS = (
     "'earliest', 'latest', a datetime with its zone, a timedelta back from now, or a dict with one "
     "of these or an offset for each partition"
@@ -109,9 +109,11 @@ class GivenBound:
         unknown, missing = named.keys() - set(partitions), set(partitions) - named.keys()
         if unknown:
             found = f"names {min(unknown)}, which is not read"
-            raise ConfigurationError(self._name, found, f"There are {_listed(partitions)}")
+            raise ConfigurationError(
+                self._name, found, f"There are {listed(sorted(partitions), _MOST_SHOWN)}"
+            )
         if missing:
-            found = f"has nothing for {_listed(missing)}"
+            found = f"has nothing for {listed(sorted(missing), _MOST_SHOWN)}"
             raise ConfigurationError(self._name, found, "Give one for each partition that is read")
         return named
 
@@ -156,7 +158,7 @@ def _partition(name: str, given: Any) -> TopicPartition | int:
 
 def _no_partition(name: str, given: object) -> ConfigurationError:
     expected = "Name partitions as TopicPartition('events', 0), or of one topic as 0"
-    return ConfigurationError(name, "names {} for a partition", expected, _shown(given))
+    return ConfigurationError(name, "names {} for a partition", expected, in_short(given))
 
 
 def _place(name: str, given: Any, now: datetime, where: Any = None) -> _Place:
@@ -191,7 +193,7 @@ def _moment(name: str, given: str, of: str) -> int:
 
 
 def _no_bound(name: str, given: object, of: str) -> ConfigurationError:
-    return ConfigurationError(name, f"found {{}}{of}", f"Give {_KINDS}", _shown(given))
+    return ConfigurationError(name, f"found {{}}{of}", f"Give {_KINDS}", in_short(given))
 
 
 def _whole(given: Any, error: Callable[[], ConfigurationError]) -> int:
@@ -200,13 +202,3 @@ def _whole(given: Any, error: Callable[[], ConfigurationError]) -> int:
     if not 0 <= index(given) < _OFFSET_END:
         raise error()
     return index(given)
-
-
-def _shown(given: object) -> str:
-    return repr(given)[:_MOST_SHOWN]
-
-
-def _listed(partitions: Iterable[TopicPartition], most: int = 5) -> str:
-    names = [str(each) for each in sorted(partitions)]
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
+from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
@@ -232,13 +232,8 @@ class PartlyCommittedError(RemoteError):
         )
 
 
-_MOST_NAMED = 20
-
-
 def _tasks(transactional_ids: Sequence[str]) -> str:
-    named = ", ".join(map(_named, transactional_ids[:_MOST_NAMED]))
-    more = len(transactional_ids) - _MOST_NAMED
-    return f"{named} and {more} more" if more > 0 else named
+    return listed(map(_named, transactional_ids))
 
 
 def _named(transactional_id: str) -> str:

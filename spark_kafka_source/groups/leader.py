@@ -7,7 +7,7 @@ from itertools import chain
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.errors import LocalError
+from spark_kafka_source.errors import LocalError, listed
 from spark_kafka_source.groups.assignors import (
     Assignment,
     Assignor,
@@ -130,9 +130,7 @@ def _warn_of_unassigned(
 
 def _listed(partitions: Collection[TopicPartition]) -> str:
     # An assignor may have made up anything, also what cannot be sorted.
-    shown = sorted(map(str, partitions))
-    rest = f" and {len(shown) - _MOST_SHOWN} more" if len(shown) > _MOST_SHOWN else ""
-    return ", ".join(shown[:_MOST_SHOWN]) + rest
+    return listed(sorted(map(str, partitions)), _MOST_SHOWN)
 
 
 def _check_nothing_moves(

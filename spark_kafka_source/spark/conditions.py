@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from spark_kafka_source.errors import KafkaError, LocalError, RemoteError
+from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -30,13 +30,6 @@ class DataLossError(ConditionError, RemoteError):
 
 class NullTopicError(ConditionError, LocalError):
     """A row to be written names no topic, and no option does."""
-
-
-def listed(items: Iterable[object], limit: int = 20) -> str:
-    """Return a text that names the first `limit` items, and the number of the others."""
-    texts = [str(item) for item in items]
-    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
-    return ", ".join(texts[:limit]) + more
 
 
 def does_not_match_assigned(

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from spark_kafka_source.errors import LocalError, RemoteError
+from spark_kafka_source.errors import LocalError, RemoteError, listed
 from spark_kafka_source.spark.conditions import (
     ConditionError,
     DataLossError,
@@ -14,7 +14,6 @@ from spark_kafka_source.spark.conditions import (
     cannot_read_range,
     does_not_match_assigned,
     initial_offset_not_found,
-    listed,
     log_truncated,
     partition_offset_changed,
     partitions_deleted,

@@ -21,9 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.errors import ConfigurationError, LocalError, listed
 from spark_kafka_source.records import ColumnTypeError
-from spark_kafka_source.spark.conditions import listed
 from spark_kafka_source.typed import TypedWrite, TypedWriteConfig, plan_writes
 
 _TEXT = StringType()

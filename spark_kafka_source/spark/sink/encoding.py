@@ -6,9 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, listed
 from spark_kafka_source.settings import Settings, nearest
-from spark_kafka_source.spark.conditions import listed
 from spark_kafka_source.spark.sink.columns import SchemaError, arrow_type
 from spark_kafka_source.typed import WRITE_OPTIONS, TypedWrite, TypedWriteConfig, plan_writes
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_kafka_source.client.configs import log_append_topics
-from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.conditions import listed, partitions_differ, start_after_end
+from spark_kafka_source.errors import ConfigurationError, listed
+from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.bounds import AtTimestamp, Bound, Extreme, Given, NamedBound
 from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges

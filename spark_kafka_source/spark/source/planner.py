@@ -14,6 +14,7 @@ from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaError,
     error_named,
+    listed,
 )
 from spark_kafka_source.fetch import (
     NO_OFFSET,
@@ -27,7 +28,6 @@ from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
-    listed,
     start_offset_reset,
 )
 from spark_kafka_source.spark.kinds import TOPIC_NAMES
