@@ -16,7 +16,6 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     ProtocolError,
     RemoteError,
-    error_code,
     error_named,
 )
 from spark_kafka_source.net import Deadline
@@ -124,8 +123,3 @@ def _take(
         else:
             found[each.topic] = each._replace(may_be_done=each.topic in unsure)
     return failures
-
-
-def verdict(topic: str, code: int, said: str | None, partitions: int = -1) -> Verdict:
-    """Return the verdict of a row in an answer."""
-    return Verdict(topic, error_code(code), said, partitions)

@@ -276,9 +276,9 @@ class KafkaAdmin:
     ) -> dict[str, KafkaError | None]:
         """Grow topics to so many partitions, and wait until the new ones can be used.
 
-        Records stay where they are, and keys may go to other partitions from then on. Returns the
-        error of each topic, or None: `TopicNotFoundError`, `BrokerError` (INVALID_PARTITIONS for a
-        number that is no growth, ...), or `KafkaTimeoutError`, as `create_topics` does. With
+        Old records stay where they are. New records of a key may go to another partition. Returns
+        the error of each topic, or None: `TopicNotFoundError`, `BrokerError` (INVALID_PARTITIONS
+        for a number that is no growth, ...), or `KafkaTimeoutError`, as `create_topics` does. With
         `validate_only` nothing changes. The user needs ALTER on the topics.
         """
         return create_partitions(self._client, totals, validate_only=validate_only)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from spark_kafka_source.admin.controller import Verdict, ask_controller, verdict
+from spark_kafka_source.admin.controller import Verdict, ask_controller
 from spark_kafka_source.admin.errors import TopicExistsError
 from spark_kafka_source.admin.new_topics import (
     NewTopic,
@@ -27,6 +27,7 @@ from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaError,
     TopicNotFoundError,
+    error_code,
     error_named,
 )
 from spark_kafka_source.net import Deadline
@@ -149,17 +150,18 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 def _created(answer: CreateTopicsResponse) -> Iterator[Verdict]:
     for each in answer.topics:
-        yield verdict(each.name, each.error_code, each.error_message, each.num_partitions)
+        error = error_code(each.error_code)
+        yield Verdict(each.name, error, each.error_message, each.num_partitions)
 
 
 def _deleted(answer: DeleteTopicsResponse) -> Iterator[Verdict]:
     for each in answer.responses:
-        yield verdict(each.name or "", each.error_code, each.error_message)
+        yield Verdict(each.name or "", error_code(each.error_code), each.error_message)
 
 
 def _grown(answer: CreatePartitionsResponse) -> Iterator[Verdict]:
     for each in answer.results:
-        yield verdict(each.name, each.error_code, each.error_message)
+        yield Verdict(each.name, error_code(each.error_code), each.error_message)
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -160,18 +160,20 @@ def by_broker(
     return found
 
 
-def number_set_at(client: KafkaClient, broker: Broker, name: str, deadline: Deadline) -> int | None:
-    """Return a broker's configuration that is a whole number, or None if it does not tell it.
+def numbers_set_at(
+    client: KafkaClient, broker: Broker, names: Collection[str], deadline: Deadline
+) -> dict[str, int]:
+    """Return those of a broker's configurations that are whole numbers, by name.
 
-    That is so if the user lacks DESCRIBE_CONFIGS on the cluster. Raises what `KafkaClient.send`
-    raises.
+    One that the broker does not tell is left out, as all are if the user lacks DESCRIBE_CONFIGS on
+    the cluster. Raises what `KafkaClient.send` raises.
     """
     resource = ConfigResource.broker(broker.node_id)
-    found = describe_configs(client, [resource], deadline, [name])[resource]
-    if isinstance(found, KafkaError) or name not in found:
-        return None
-    value = found[name].value
-    return int(value) if value and value.isdecimal() else None
+    found = describe_configs(client, [resource], deadline, names)[resource]
+    if isinstance(found, KafkaError):
+        return {}
+    values = {name: entry.value for name, entry in found.items() if name in names}
+    return {name: int(text) for name, text in values.items() if text and text.isdecimal()}
 
 
 def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:

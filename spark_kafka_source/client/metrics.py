@@ -7,7 +7,7 @@ from typing import TypeAlias
 from spark_kafka_source.topic_partition import TopicPartition
 
 Measures: TypeAlias = Mapping[str, Callable[[], float]]
-"""A function that returns the present value, for each metric by its name."""
+"""Functions that return the present values, by the names of the metrics."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class MetricsReporter:
         """
 
     def init(self, metrics: Sequence[KafkaMetric]) -> None:
-        """Take the metrics that the client begins with. The default gives `metric_change` each."""
+        """Take the client's first metrics. By default, call `metric_change` with each of them."""
         for each in metrics:
             self.metric_change(each)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.attempts import begin_attempt
     from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
     from spark_kafka_source.exactly_once.decisions import Decisions
+    from spark_kafka_source.exactly_once.endings import left_open
     from spark_kafka_source.exactly_once.errors import (
         CHECK_OPTION,
         DOUBT_OPTION,
@@ -67,6 +68,7 @@ __all__ = [
     "begin_attempt",
     "checked_prefix",
     "chosen_timeout_ms",
+    "left_open",
     "prefix_of_query",
     "refused_timeout",
 ]
@@ -102,6 +104,7 @@ if not TYPE_CHECKING:
             "begin_attempt": "attempts",
             "checked_prefix": "names",
             "chosen_timeout_ms": "timeouts",
+            "left_open": "endings",
             "prefix_of_query": "names",
             "refused_timeout": "timeouts",
         },

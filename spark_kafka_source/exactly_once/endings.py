@@ -67,6 +67,31 @@ def is_over(error: KafkaError) -> bool:
     return isinstance(error, BrokerError) and error.error.name in _ENDED
 
 
+def left_open(
+    client: KafkaClient,
+    names: Names,
+    is_wanted: Callable[[str], bool],
+    *,
+    timeout_ms: int | None = None,
+) -> list[PreparedTransaction]:
+    """Return the open transactions under the wanted ids; none if brokers cannot be asked.
+
+    Each of the two requests takes at most `timeout_ms`, by default `default.api.timeout.ms`.
+    """
+    try:
+        listed, _ = list_transactions(client, [ONGOING], timeout_ms=timeout_ms)
+        ids = [each.transactional_id for each in listed if is_wanted(each.transactional_id)]
+        found = describe_transactions(client, ids, timeout_ms=timeout_ms)
+    except KafkaError as error:
+        logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
+        return []
+    return [
+        PreparedTransaction(each.transactional_id, each.producer, len(each.topic_partitions))
+        for each in found.values()
+        if each is not None and each.state == ONGOING
+    ]
+
+
 class Transactions:
     """The transactions of one prefix. Only one thread may use it at a time."""
 
@@ -115,24 +140,11 @@ class Transactions:
         abort them.
         """
         known = {each.transactional_id for each in but}
-        try:
-            listed, _ = list_transactions(self._client, [ONGOING], timeout_ms=_SWEEP_MS)
-            ids = [
-                each.transactional_id
-                for each in listed
-                if each.transactional_id not in known
-                and self._is_wanted(each.transactional_id, run_id)
-            ]
-            found = describe_transactions(self._client, ids, timeout_ms=_SWEEP_MS)
-        except KafkaError as error:
-            prefix = self._names.prefix
-            logger.warning("Open transactions of %r cannot be listed: %s", prefix, error)
-            return []
-        return [
-            PreparedTransaction(each.transactional_id, each.producer)
-            for each in found.values()
-            if each is not None and each.state == ONGOING
-        ]
+
+        def is_abandoned(transactional_id: str) -> bool:
+            return transactional_id not in known and self._is_wanted(transactional_id, run_id)
+
+        return left_open(self._client, self._names, is_abandoned, timeout_ms=_SWEEP_MS)
 
     def has_committed(self, *, but_run: str) -> bool:
         """Whether another run than this one has committed a transaction, as far as brokers know."""

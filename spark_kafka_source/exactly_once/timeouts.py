@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.client.configs import number_set_at
+from spark_kafka_source.client.configs import numbers_set_at
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
 
@@ -29,14 +29,14 @@ class Limits(NamedTuple):
 
 
 def limits_of(client: KafkaClient) -> Limits:
-    """Return a broker's limits. The requests need DESCRIBE_CONFIGS on the cluster."""
+    """Return a broker's limits. The request needs DESCRIBE_CONFIGS on the cluster."""
 
     def attempt(deadline: Deadline) -> Limits:
         client.topics([], deadline)
         broker = next(iter(client.cluster.brokers.values()))
-        minutes = number_set_at(client, broker, _RETENTION, deadline)
-        kept_ms = None if minutes is None else minutes * _MINUTE_MS
-        return Limits(number_set_at(client, broker, _MOST, deadline), kept_ms)
+        found = numbers_set_at(client, broker, (_MOST, _RETENTION), deadline)
+        kept_ms = found[_RETENTION] * _MINUTE_MS if _RETENTION in found else None
+        return Limits(found.get(_MOST), kept_ms)
 
     try:
         return client.retrying("DescribeConfigs", attempt)

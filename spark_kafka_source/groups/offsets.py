@@ -51,6 +51,7 @@ _UNKNOWN_GROUP = error_named("GROUP_ID_NOT_FOUND")
 _UNEXPLAINED = error_named("UNKNOWN_SERVER_ERROR")
 _TOO_LARGE = error_named("OFFSET_METADATA_TOO_LARGE")
 _CONFIG_MS = 2_000
+_MOST_METADATA = "offset.metadata.max.bytes"
 # A coordinator may learn of a new topic later than other brokers. A deleted topic stays unknown.
 _TRIES_OF_UNKNOWN = 3
 
@@ -297,11 +298,11 @@ def committed(
 def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
     """Return the coordinator's `offset.metadata.max.bytes`, or None if it does not tell."""
     # Only this error needs them.
-    from spark_kafka_source.client.configs import number_set_at  # noqa: PLC0415
+    from spark_kafka_source.client.configs import numbers_set_at  # noqa: PLC0415
 
     def attempt(deadline: Deadline) -> int | None:
         coordinator = client.coordinator(key, deadline)
-        return number_set_at(client, coordinator, "offset.metadata.max.bytes", deadline)
+        return numbers_set_at(client, coordinator, [_MOST_METADATA], deadline).get(_MOST_METADATA)
 
     try:
         return client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)

@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def fill(kafka: LocalKafka, topic: str) -> None:
-    """Write records of all kinds, transactions of both ends, and delete the first records."""
+    """Write all kinds of records, commit and abort transactions, and delete the first records."""
     kafka.create_topic(topic, partitions=3)
     with Producer(kafka.bootstrap_servers) as producer:
         for number, codec in enumerate(Codec):

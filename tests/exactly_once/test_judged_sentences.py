@@ -68,7 +68,7 @@ def test_an_error_that_is_swallowed(tasks: int, trial: Trial) -> None:
         error = raised
     assert error or not verdict(trial).lost, "rows are lost in silence"
     assert isinstance(error, DecidedRowsLostError)
-    # The tasks may have begun anew under the ids. Then nobody knows how the transactions ended.
+    # Tasks may have begun new transactions under the ids. They hide how the old ones ended.
     assert {*error.lost, *error.unknown} == {each.transactional_id for each in winners}
 
 
@@ -105,7 +105,7 @@ def second_write(run: Run, count: int) -> list[PreparedTransaction]:
 def test_a_second_write_after_the_replay_of_the_first(count: int, trial: Trial) -> None:
     """Two writes in one `foreachBatch` need two prefixes.
 
-    The first run died between the writes. After the restart the first one is a replay.
+    The first run died between its two writes. After the restart the first write is a replay.
     """
     query = trial.query
     run = query.start()

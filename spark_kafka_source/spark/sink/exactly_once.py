@@ -7,11 +7,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from spark_kafka_source.admin.transactions import (
-    ONGOING,
-    describe_transactions,
-    list_transactions,
-)
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
@@ -24,6 +19,7 @@ from spark_kafka_source.exactly_once import (
     TwoPhaseCommit,
     begin_attempt,
     chosen_timeout_ms,
+    left_open,
     prefix_of_query,
     refused_timeout,
 )
@@ -90,7 +86,7 @@ class ExactlyOnce(Guarantee):
     def settle(self, attempt: Attempt) -> None:
         """End what was decided before, in the first task that a process has of a run.
 
-        Look again after half of the transactions' timeout: what was decided may time out by then.
+        Look again after half of the timeout, before decided transactions time out.
         """
         batch = _batch(attempt, attempt.batch_id)
         if batch is None:
@@ -234,20 +230,8 @@ class ExactlyOnce(Guarantee):
     def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
         """Return the open transactions of an attempt's run."""
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
-        try:
-            with KafkaClient(self.config.client) as client:
-                listed, _ = list_transactions(client, [ONGOING])
-                known = (each.transactional_id for each in listed)
-                ids = [each for each in known if names.is_of_run(each, run_id)]
-                found = describe_transactions(client, ids)
-        except KafkaError as error:
-            logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
-            return []
-        return [
-            PreparedTransaction(each.transactional_id, each.producer, len(each.topic_partitions))
-            for each in found.values()
-            if each is not None and each.state == ONGOING
-        ]
+        with KafkaClient(self.config.client) as client:
+            return left_open(client, names, lambda each: names.is_of_run(each, run_id))
 
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:

@@ -129,12 +129,13 @@ class SinkOptions:
             raise ConfigurationError(_GUARANTEE.name, found, expected)
         found = f"is given, and '{_GUARANTEE.name}' is '{self.guarantee.value}'"
         expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
-        if not is_exact and self.prefix is not None:
-            raise ConfigurationError(_PREFIX.name, found, expected)
-        if not is_exact and self.caution.check is not Caution().check:
-            raise ConfigurationError(_REPLAY_CHECK.name, found, expected)
-        if not is_exact and self.caution.fails:
-            raise ConfigurationError(_DOUBTFUL_REPLAYS.name, found, expected)
+        for option, is_given in (
+            (_PREFIX, self.prefix is not None),
+            (_REPLAY_CHECK, self.caution.check is not Caution().check),
+            (_DOUBTFUL_REPLAYS, self.caution.fails),
+        ):
+            if is_given and not is_exact:
+                raise ConfigurationError(option.name, found, expected)
         if not is_exact and self.transaction_timeout_ms is not None:
             logger.warning(
                 "Option '%s' has no effect here: there are transactions only with '%s' %s",

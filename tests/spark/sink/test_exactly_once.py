@@ -23,6 +23,7 @@ from spark_kafka_source.exactly_once import (
     Step,
     TwoPhaseCommit,
     attempts,
+    endings,
 )
 from spark_kafka_source.exactly_once import two_phase as two_phase_module
 from spark_kafka_source.exactly_once.unsettled import Unsettled
@@ -603,10 +604,10 @@ def test_of_a_stream_of_which_no_task_has_told_nothing_is_known(
 def test_what_has_told_is_aborted_though_brokers_do_not_say_what_is_open(
     made: list[tuple[str, FakeCommit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object) -> None:
+    def gone(*_: object, **__: object) -> None:
         raise KafkaTimeoutError("no broker")
 
-    monkeypatch.setattr(exactly_once, "list_transactions", gone)
+    monkeypatch.setattr(endings, "list_transactions", gone)
     guarantee().abort([None, WRITTEN], 7)
     assert made[0][1].calls == [("abort all", [TRANSACTION])]
 

@@ -23,7 +23,7 @@ MODULE = "tests.spark.sink.watched_driver"
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The orders of a query. Values are like `0:7`, with their partition's number first."""
+    """The task of one query. A value is like `0:7`: its partition, then its own number."""
 
     source: dict[str, str]
     sink: dict[str, str]
