@@ -40,8 +40,10 @@ class ShortErrors:
         if not isinstance(error, KafkaError) or isinstance(error, ProtocolError):
             return
         told = self.told(error)
-        # The first text might have values that `told` hides.
-        logger.debug("%s, raised at\n%s", told, "".join(traceback.format_tb(frames)))
+        # `format_tb` reads and parses source files, so only where its text is wanted.
+        if logger.isEnabledFor(logging.DEBUG):
+            # The first text might have values that `told` hides.
+            logger.debug("%s, raised at\n%s", told, "".join(traceback.format_tb(frames)))
         raise told.with_traceback(None) from _foreign_cause(error)
 
     def told(self, error: KafkaError) -> KafkaError:
