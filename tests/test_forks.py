@@ -201,11 +201,11 @@ def test_futures(broker: MemoryBroker, *, columns: bool) -> None:
 def test_no_request_of_a_child_goes_over_the_parents_connection(broker: MemoryBroker) -> None:
     """A client of ours without a check of its own, such as an admin's, cannot do so either."""
     with KafkaClient(broker.config()) as client:
-        client.topics(["t"], Deadline.after_ms(30_000))
+        client.run(client.topics(["t"], Deadline.after_ms(30_000)))
         broker.forget()
 
         def ask() -> None:
-            client.topics(["t"], Deadline.after_ms(30_000))
+            client.run(client.topics(["t"], Deadline.after_ms(30_000)))
 
         assert isinstance(raised_in_child(ask), ForkedError)
         assert broker.requests(MetadataRequest) == []

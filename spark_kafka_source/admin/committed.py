@@ -34,7 +34,7 @@ class _Partition:
     said: OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 
-def all_committed(
+async def all_committed(
     client: KafkaClient, group_ids: Iterable[str]
 ) -> dict[str, Committed | BrokerError]:
     """Return what each group has committed, or the error.
@@ -43,13 +43,13 @@ def all_committed(
     """
     group_ids = list(dict.fromkeys(group_ids))
     try:
-        return ask_coordinators(
+        return await ask_coordinators(
             client, _WHAT, group_ids, _request, _of_several, max_version=_BY_NAME
         )
     except UnsupportedVersionError:
         found: dict[str, Committed | BrokerError] = {}
         for each in group_ids:
-            found |= ask_coordinators(
+            found |= await ask_coordinators(
                 client,
                 _WHAT,
                 [each],

@@ -85,7 +85,7 @@ Given = TypeVar("Given", bound=str | ConfigResource)
 """A resource as the user names it. A text is a topic."""
 
 
-def describe_configs(
+async def describe_configs(
     client: KafkaClient,
     resources: Given | Iterable[Given],
     names: str | Collection[str] | None,
@@ -100,8 +100,8 @@ def describe_configs(
         # Brokers would tell all.
         raise ConfigurationError("names", "has no name", "Give names, or leave it out for all")
 
-    def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
-        found = configs.describe_configs(
+    async def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
+        found = await configs.describe_configs(
             client, given.values(), deadline, wanted, documentation=documentation
         )
         for each in found.values():
@@ -109,11 +109,14 @@ def describe_configs(
                 raise each
         return found
 
-    described = client.retrying("DescribeConfigs", attempt) if given else {}
-    return {each: _shown(client, resource, described[resource]) for each, resource in given.items()}
+    described = await client.retrying("DescribeConfigs", attempt) if given else {}
+    return {
+        each: await _shown(client, resource, described[resource])
+        for each, resource in given.items()
+    }
 
 
-def alter_configs(
+async def alter_configs(
     client: KafkaClient,
     changes: Mapping[Given, Mapping[str, Change]],
     *,
@@ -122,37 +125,37 @@ def alter_configs(
     """Change configurations. See `KafkaAdmin.alter_configs`."""
     given = _checked(changes)
     wanted = {given[each]: _alterable(changes[each]) for each in changes}
-    without_effect = _without_effect(client, wanted)
+    without_effect = await _without_effect(client, wanted)
     wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
     found: dict[ConfigResource, AlterConfigsResourceResponse] = {}
 
-    def attempt(deadline: Deadline) -> None:
+    async def attempt(deadline: Deadline) -> None:
         missing = [each for each in wanted if each not in found]
         failures: list[KafkaError] = []
-        for broker, mine in by_broker(client, missing, deadline).items():
+        for broker, mine in (await by_broker(client, missing, deadline)).items():
             request = IncrementalAlterConfigsRequest(
                 [AlterConfigsResource(e.type.value, e.name, wanted[e]) for e in mine], validate_only
             )
             answer = (
-                client.send_to_one(request, deadline)
+                await client.send_to_one(request, deadline)
                 if broker is None
-                else client.send(request, broker, deadline)
+                else await client.send(request, broker, deadline)
             )
             failures += _take(answer.responses, mine, found)
         if failures:
             raise failures[0]
 
-    _warn_of_misspelt(client, wanted)
+    await _warn_of_misspelt(client, wanted)
     late: KafkaError | None = None
     try:
         if wanted:
-            client.retrying(_ALTER, attempt)
+            await client.retrying(_ALTER, attempt)
     except KafkaTimeoutError as error:
         if not found and not without_effect:
             raise
         late = error
     return {
-        each: _not_altered(client, resource, changes[each], found[resource])
+        each: await _not_altered(client, resource, changes[each], found[resource])
         if resource in found
         else without_effect.get(resource, late)
         for each, resource in given.items()
@@ -217,13 +220,15 @@ def _may_heal(error: ErrorCode) -> bool:
     return error.retriable and error != _UNKNOWN
 
 
-def _shown(client: KafkaClient, resource: ConfigResource, found: Configs | BrokerError) -> Configs:
+async def _shown(
+    client: KafkaClient, resource: ConfigResource, found: Configs | BrokerError
+) -> Configs:
     if isinstance(found, BrokerError):
-        raise _failure(client, resource, "DescribeConfigs", found.error, found.detail)
+        raise await _failure(client, resource, "DescribeConfigs", found.error, found.detail)
     return found
 
 
-def _not_altered(
+async def _not_altered(
     client: KafkaClient,
     resource: ConfigResource,
     changes: Mapping[str, Change],
@@ -232,7 +237,7 @@ def _not_altered(
     if not found.error_code:
         return None
     values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
-    return _failure(
+    return await _failure(
         client,
         resource,
         _ALTER,
@@ -243,7 +248,7 @@ def _not_altered(
     )
 
 
-def _failure(
+async def _failure(
     client: KafkaClient,
     resource: ConfigResource,
     request: str,
@@ -255,15 +260,15 @@ def _failure(
 ) -> KafkaError:
     is_topic = resource.type is ConfigResourceType.TOPIC
     if error == _UNKNOWN and is_topic:
-        return TopicNotFoundError(resource.name, similar_topic(client, resource.name))
+        return TopicNotFoundError(resource.name, await similar_topic(client, resource.name))
     right = "DESCRIBE_CONFIGS" if request == "DescribeConfigs" else "ALTER_CONFIGS"
     advice = needed_right(error, right, str(resource) if is_topic else "the cluster")
     if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
-        advice = misspelt(changed, TOPIC_CONFIGS if is_topic else _broker_configs(client))
+        advice = misspelt(changed, TOPIC_CONFIGS if is_topic else await _broker_configs(client))
     return refused(f"{request} of {resource}", error, said, advice, secrets)
 
 
-def _without_effect(
+async def _without_effect(
     client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
 ) -> dict[ConfigResource, KafkaError]:
     """Return why topics are not changed: a name to take away is none of theirs, nor of Kafka's.
@@ -277,7 +282,7 @@ def _without_effect(
         if not away or resource.type is not ConfigResourceType.TOPIC:
             continue
         try:
-            described = describe_configs(client, [resource], None, documentation=False)
+            described = await describe_configs(client, [resource], None, documentation=False)
         except KafkaError as error:
             logger.debug("The configurations of %s are not known: %s", resource, error)
             continue
@@ -290,7 +295,7 @@ def _without_effect(
     return found
 
 
-def _warn_of_misspelt(
+async def _warn_of_misspelt(
     client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
 ) -> None:
     """Warn of names like a broker's own. Brokers take all names: their plugins may have some."""
@@ -301,17 +306,17 @@ def _warn_of_misspelt(
         for change in changes
         if not change.name.startswith(_OF_LISTENER)
     }
-    advice = misspelt(names, _broker_configs(client)) if names else None
+    advice = misspelt(names, await _broker_configs(client)) if names else None
     if advice:
         logger.warning("Brokers have no such configuration, and keep it without effect. %s", advice)
 
 
-def _broker_configs(client: KafkaClient) -> Collection[str]:
+async def _broker_configs(client: KafkaClient) -> Collection[str]:
     """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
     try:
-        client.retrying("Metadata", lambda deadline: client.topics([], deadline))
+        await client.retrying("Metadata", lambda deadline: client.topics([], deadline))
         brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
-        found = describe_configs(client, brokers, None, documentation=False)
+        found = await describe_configs(client, brokers, None, documentation=False)
     except KafkaError:
         return ()
     # A name of a user's own has no type: it may be the misspelt one of an earlier call.

@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     """Whether an earlier try may have done it: its answer was lost, or it came too late."""
 
 
-def ask_controller(
+async def ask_controller(
     client: KafkaClient,
     what: str,
     topics: Sequence[str],
@@ -62,18 +62,18 @@ def ask_controller(
     unsure: set[str] = set()
     is_elsewhere = False
 
-    def attempt(within: Deadline) -> None:
+    async def attempt(within: Deadline) -> None:
         nonlocal is_elsewhere
         missing = [each for each in topics if each not in found]
-        controller = _controller(client, within) if is_elsewhere else None
+        controller = await _controller(client, within) if is_elsewhere else None
         within = within.within_ms(client.config.connection.request_timeout_ms)
         asked = request(missing, within.remaining_ms())
         try:
             answer = (
                 # One that has just answered: a broker that Metadata names may have frozen.
-                client.send_to_one(asked, within, max_version=max_version)
+                await client.send_to_one(asked, within, max_version=max_version)
                 if controller is None
-                else client.send(asked, controller, within, max_version=max_version)
+                else await client.send(asked, controller, within, max_version=max_version)
             )
         except RemoteError as error:
             if not isinstance(error, BootstrapError):  # Else nothing was sent.
@@ -88,7 +88,7 @@ def ask_controller(
                 raise ProtocolError(f"{what} {each!r}: the answer leaves it out")
 
     try:
-        client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
+        await client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
     except KafkaTimeoutError as error:
         if not found:
             raise
@@ -96,8 +96,8 @@ def ask_controller(
     return found
 
 
-def _controller(client: KafkaClient, deadline: Deadline) -> Broker:
-    answer = client.send_to_any(MetadataRequest(topics=[]), deadline)
+async def _controller(client: KafkaClient, deadline: Deadline) -> Broker:
+    answer = await client.send_to_any(MetadataRequest(topics=[]), deadline)
     client.cluster.update(answer)
     found = client.cluster.brokers.get(answer.controller_id)
     if found is None:

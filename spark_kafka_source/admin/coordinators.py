@@ -21,7 +21,7 @@ class Told(NamedTuple):
     error_message: str | None = None
 
 
-def ask_coordinators(
+async def ask_coordinators(
     client: KafkaClient,
     what: str,
     keys: Iterable[str],
@@ -42,15 +42,14 @@ def ask_coordinators(
     keys_asked = [CoordinatorKey(kind, each) for each in dict.fromkeys(keys)]
     found: dict[str, A | BrokerError] = {}
 
-    def attempt(deadline: Deadline) -> dict[str, A | BrokerError]:
-        by_broker = _by_coordinator(client, kind, keys_asked, found, deadline)
+    async def attempt(deadline: Deadline) -> dict[str, A | BrokerError]:
+        by_broker = await _by_coordinator(client, kind, keys_asked, found, deadline)
         requests = {
             broker: request([each.key for each in mine]) for broker, mine in by_broker.items()
         }
         failures: list[KafkaError] = []
-        for broker, answer in client.send_to_each(
-            requests, deadline, max_version=max_version
-        ).items():
+        answered = await client.send_to_each(requests, deadline, max_version=max_version)
+        for broker, answer in answered.items():
             if isinstance(answer, KafkaError):
                 failures.append(answer)
             else:
@@ -59,10 +58,10 @@ def ask_coordinators(
             raise min(failures, key=lambda failure: failure.has_remedy)
         return {each.key: _found(what, each, found) for each in keys_asked}
 
-    return client.retrying(what, attempt, timeout_ms=timeout_ms) if keys_asked else found
+    return await client.retrying(what, attempt, timeout_ms=timeout_ms) if keys_asked else found
 
 
-def _by_coordinator(
+async def _by_coordinator(
     client: KafkaClient,
     kind: CoordinatorKind,
     keys: Sequence[CoordinatorKey],
@@ -71,11 +70,11 @@ def _by_coordinator(
 ) -> dict[Broker, list[CoordinatorKey]]:
     """Return the keys without an answer by coordinator. A final error is the answer of its key."""
     missing = [each for each in keys if each.key not in found]
-    client.learn_coordinators(kind, [each.key for each in missing], deadline)
+    await client.learn_coordinators(kind, [each.key for each in missing], deadline)
     by_broker: dict[Broker, list[CoordinatorKey]] = defaultdict(list)
     for each in missing:
         try:
-            coordinator = client.coordinator(each, deadline)
+            coordinator = await client.coordinator(each, deadline)
         except BrokerError as error:
             if error.retriable:
                 raise

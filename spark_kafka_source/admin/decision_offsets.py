@@ -26,7 +26,7 @@ def is_decision(metadata: str) -> bool:
     return isinstance(found, dict) and found.keys() >= _FIELDS
 
 
-def groups_with_decisions(client: KafkaClient, groups: Iterable[GroupListing]) -> set[str]:
+async def groups_with_decisions(client: KafkaClient, groups: Iterable[GroupListing]) -> set[str]:
     """Return the ids of the groups that keep decisions.
 
     A group whose offsets this user may not see is not among them. Only groups that never had
@@ -35,7 +35,7 @@ def groups_with_decisions(client: KafkaClient, groups: Iterable[GroupListing]) -
     asked = [each.group_id for each in groups if not each.protocol_type and each.state in _STATES]
     return {
         group_id
-        for group_id, committed in all_committed(client, asked).items()
+        for group_id, committed in (await all_committed(client, asked)).items()
         if isinstance(committed, dict)
         and any(is_decision(each.metadata) for each in committed.values())
     }

@@ -22,9 +22,11 @@ _DELETED = "it can be deleted"
 _FORGOTTEN = "its offsets can be deleted"
 
 
-def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
+async def delete_groups(
+    client: KafkaClient, group_ids: Iterable[str]
+) -> dict[str, KafkaError | None]:
     """Delete groups. Return why each one still exists; None for a deleted group."""
-    found = ask_coordinators(
+    found = await ask_coordinators(
         client,
         "DeleteGroups",
         group_ids,
@@ -42,14 +44,14 @@ def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[tuple[Told, No
         yield Told(each.group_id, each.error_code), None
 
 
-def delete_offsets(
+async def delete_offsets(
     client: KafkaClient, group_id: str, topics: Iterable[str | TopicPartition]
 ) -> dict[TopicPartition, KafkaError | None]:
     """Delete offsets. Return why each partition still has one; None for a deleted offset.
 
     Raises the error of the group, such as `GroupNotFoundError`.
     """
-    partitions = _partitions(client, group_id, topics)
+    partitions = await _partitions(client, group_id, topics)
     if not partitions:
         return {}
     request = OffsetDeleteRequest(
@@ -65,14 +67,14 @@ def delete_offsets(
     ) -> Iterator[tuple[Told, OffsetDeleteResponse]]:
         yield Told(group_id, answer.error_code), answer
 
-    found = ask_coordinators(client, "OffsetDelete", [group_id], lambda _: request, answers)
+    found = await ask_coordinators(client, "OffsetDelete", [group_id], lambda _: request, answers)
     answer = found[group_id]
     if isinstance(answer, BrokerError):
         raise typed(answer, group_id, _FORGOTTEN)
     return _by_partition(group_id, partitions, answer)
 
 
-def _partitions(
+async def _partitions(
     client: KafkaClient, group_id: str, topics: Iterable[str | TopicPartition]
 ) -> list[TopicPartition]:
     """Return the given partitions, and all committed ones of the given topics.
@@ -80,7 +82,7 @@ def _partitions(
     A topic that no longer exists may still have committed offsets.
     """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
-    committed = all_committed(client, [group_id])[group_id]
+    committed = (await all_committed(client, [group_id]))[group_id]
     if isinstance(committed, BrokerError):
         raise typed(committed, group_id, _FORGOTTEN)
     found = {TopicPartition(*each) for each in given if not isinstance(each, str)}

@@ -95,19 +95,18 @@ class GroupDescription:
     assignment_epoch: int | None = None
 
 
-def list_groups(
+async def list_groups(
     client: KafkaClient, states: Collection[str] = (), types: Collection[str] = ()
 ) -> list[GroupListing]:
     """Ask all brokers for their groups, and return them by id; see `KafkaAdmin.list_groups`."""
 
-    def attempt(deadline: Deadline) -> list[GroupListing]:
-        client.topics([], deadline)
+    async def attempt(deadline: Deadline) -> list[GroupListing]:
+        await client.topics([], deadline)
         brokers = client.cluster.brokers.values()
         request = ListGroupsRequest(states_filter=list(states))
         found: dict[str, GroupListing] = {}
-        for broker, answer in client.send_to_each(
-            dict.fromkeys(brokers, request), deadline
-        ).items():
+        answers = await client.send_to_each(dict.fromkeys(brokers, request), deadline)
+        for broker, answer in answers.items():
             if isinstance(answer, KafkaError):
                 raise answer
             if answer.error_code:
@@ -116,7 +115,7 @@ def list_groups(
             found |= {each.group_id: _listing(each) for each in answer.groups}
         return sorted(found.values(), key=lambda each: each.group_id)
 
-    listed = client.retrying("ListGroups", attempt)
+    listed = await client.retrying("ListGroups", attempt)
     # Filtered here, since brokers before KIP-848 know no types.
     return [each for each in listed if not types or each.type in types]
 
@@ -126,14 +125,14 @@ def _listing(group: ListedGroup) -> GroupListing:
     return GroupListing(group.group_id, kind, group.group_state, group.protocol_type)
 
 
-def describe_groups(
+async def describe_groups(
     client: KafkaClient, group_ids: Iterable[str]
 ) -> dict[str, GroupDescription | KafkaError]:
     """Return each group, or its error. A group that does not exist has a `GroupNotFoundError`."""
     group_ids = list(dict.fromkeys(group_ids))
     found: dict[str, GroupDescription | BrokerError] = {}
     try:
-        found |= ask_coordinators(
+        found |= await ask_coordinators(
             client,
             "ConsumerGroupDescribe",
             group_ids,
@@ -143,7 +142,7 @@ def describe_groups(
     except UnsupportedVersionError:
         logger.debug("The brokers know of classic groups only")
     classic = [each for each in group_ids if _may_be_classic(found.get(each))]
-    found |= ask_coordinators(
+    found |= await ask_coordinators(
         client,
         "DescribeGroups",
         classic,
@@ -153,9 +152,9 @@ def describe_groups(
     return {each: _or_missing(each, found[each]) for each in group_ids}
 
 
-def described(client: KafkaClient, group_id: str) -> GroupDescription:
+async def described(client: KafkaClient, group_id: str) -> GroupDescription:
     """Return one group. Raises `GroupNotFoundError` and `BrokerError`."""
-    found = describe_groups(client, [group_id])[group_id]
+    found = (await describe_groups(client, [group_id]))[group_id]
     if isinstance(found, KafkaError):
         raise found
     return found

@@ -42,16 +42,16 @@ class HeldUpPartition:
         return max(self.end_offset - self.last_stable_offset, 0)
 
 
-def held_up(
+async def held_up(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> list[HeldUpPartition]:
     """Return these partitions in order. Raises as `list_offsets` does."""
     asked = sorted(set(topic_partitions))
-    writers = ask_leaders(
+    writers = await ask_leaders(
         client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers
     )
-    stable = latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
-    ends = latest_offsets(client, asked)
+    stable = await latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
+    ends = await latest_offsets(client, asked)
     return [
         HeldUpPartition(each, stable[each].offset, ends[each].offset, writers[each])
         for each in asked

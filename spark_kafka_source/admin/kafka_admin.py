@@ -121,13 +121,13 @@ class KafkaAdmin:
         `CompletingRebalance`, and with KIP-848 `Assigning`, `Reconciling` (from Kafka 2.6 on).
         `types` limits them to groups of these types: `classic`, `consumer`, `share`, `streams`.
         """
-        return list_groups(self._client, states, types)
+        return self._client.run(list_groups(self._client, states, types))
 
     @_spelt_as_given
     def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
         """Return these groups and their members. Raises `GroupNotFoundError`."""
         found = []
-        for each in describe_groups(self._client, group_ids).values():
+        for each in self._client.run(describe_groups(self._client, group_ids)).values():
             if isinstance(each, KafkaError):
                 raise each
             found.append(each)
@@ -146,15 +146,15 @@ class KafkaAdmin:
         """
         if not groups:
             consumers = [each.group_id for each in self.list_groups() if each.has_offsets]
-            return group_lag(self._client, consumers, must_exist=False)
+            return self._client.run(group_lag(self._client, consumers, must_exist=False))
         described = [each for each in groups if isinstance(each, GroupDescription)]
         named = [each for each in groups if isinstance(each, str)]
-        return lag_of(self._client, [*described, *self.describe_groups(named)])
+        return self._client.run(lag_of(self._client, [*described, *self.describe_groups(named)]))
 
     @_spelt_as_given
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return all that a group has committed: nothing for a group that does not exist."""
-        found = all_committed(self._client, [group_id])[group_id]
+        found = self._client.run(all_committed(self._client, [group_id]))[group_id]
         if isinstance(found, KafkaError):
             raise found
         return found
@@ -180,7 +180,7 @@ class KafkaAdmin:
         `ConfigurationError` and `LocalError` for an impossible `to`, and `BrokerError` for
         partitions that do not exist. A group that does not exist is created.
         """
-        return reset_offsets(self._client, group_id, to, topics, dry_run=dry_run)
+        return self._client.run(reset_offsets(self._client, group_id, to, topics, dry_run=dry_run))
 
     @_spelt_as_given
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
@@ -189,7 +189,7 @@ class KafkaAdmin:
         Errors are `GroupNotEmptyError` for a group with members, `GroupNotFoundError` and
         `BrokerError`.
         """
-        return delete_groups(self._client, group_ids)
+        return self._client.run(delete_groups(self._client, group_ids))
 
     @_spelt_as_given
     def delete_group(self, group_id: str) -> None:
@@ -205,14 +205,14 @@ class KafkaAdmin:
         Returns the error of each partition that still has an offset (GROUP_SUBSCRIBED_TO_TOPIC), or
         None. Raises `GroupNotFoundError`, and `UnsupportedVersionError` before Kafka 2.4.
         """
-        return delete_offsets(self._client, group_id, topics)
+        return self._client.run(delete_offsets(self._client, group_id, topics))
 
     # -- topics ------------------------------------------------------------------------------------
 
     @_spelt_as_given
     def list_topics(self) -> list[TopicDescription]:
         """Return all topics that this user may see, with internal ones and without offsets."""
-        return describe_topics(self._client, None, offsets=False)
+        return self._client.run(describe_topics(self._client, None, offsets=False))
 
     @_spelt_as_given
     def describe_topics(self, names: str | Collection[str] | None = None) -> list[TopicDescription]:
@@ -222,7 +222,7 @@ class KafkaAdmin:
         user may not see.
         """
         wanted = None if names is None else topic_names("names", names)
-        return describe_topics(self._client, wanted, offsets=True)
+        return self._client.run(describe_topics(self._client, wanted, offsets=True))
 
     @_spelt_as_given
     def create_topics(
@@ -238,7 +238,7 @@ class KafkaAdmin:
         POLICY_VIOLATION, ...), and `KafkaTimeoutError` for a topic that is created but not served
         within `default_api_timeout_ms`. The user needs CREATE on the topics or on the cluster.
         """
-        return create_topics(self._client, topics, validate_only=validate_only)
+        return self._client.run(create_topics(self._client, topics, validate_only=validate_only))
 
     @_spelt_as_given
     def create_topic(
@@ -263,7 +263,7 @@ class KafkaAdmin:
         `BrokerError` (TOPIC_DELETION_DISABLED, ...), and `KafkaTimeoutError` for a topic that is
         not gone within `default_api_timeout_ms`. The user needs DELETE on the topics.
         """
-        return delete_topics(self._client, names)
+        return self._client.run(delete_topics(self._client, names))
 
     @_spelt_as_given
     def delete_topic(self, name: str) -> None:
@@ -281,7 +281,9 @@ class KafkaAdmin:
         for a number that is no growth, ...), or `KafkaTimeoutError`, as `create_topics` does. With
         `validate_only` nothing changes. The user needs ALTER on the topics.
         """
-        return create_partitions(self._client, totals, validate_only=validate_only)
+        return self._client.run(
+            create_partitions(self._client, totals, validate_only=validate_only)
+        )
 
     # -- configurations ----------------------------------------------------------------------------
 
@@ -306,7 +308,9 @@ class KafkaAdmin:
         not up, and for an empty `names`. The user needs DESCRIBE_CONFIGS on the topics, or on the
         cluster for brokers.
         """
-        return describe_configs(self._client, resources, names, documentation=documentation)
+        return self._client.run(
+            describe_configs(self._client, resources, names, documentation=documentation)
+        )
 
     @_spelt_as_given
     def alter_configs(
@@ -330,7 +334,7 @@ class KafkaAdmin:
         `UnsupportedVersionError` before Kafka 2.3. The user needs ALTER_CONFIGS on the topics, or
         on the cluster for brokers.
         """
-        return alter_configs(self._client, changes, validate_only=validate_only)
+        return self._client.run(alter_configs(self._client, changes, validate_only=validate_only))
 
     # -- transactions ------------------------------------------------------------------------------
 
@@ -342,7 +346,7 @@ class KafkaAdmin:
         `PrepareAbort`, `CompleteCommit`, `CompleteAbort`, `Empty`. Raises the error of a broker
         that does not answer, and `UnsupportedVersionError` before Kafka 3.0.
         """
-        found, failures = list_transactions(self._client, states)
+        found, failures = self._client.run(list_transactions(self._client, states))
         for error in failures.values():
             raise error
         return found
@@ -353,7 +357,9 @@ class KafkaAdmin:
     ) -> list[TransactionDescription]:
         """Return the last transaction of each of these ids. Raises `TransactionNotFoundError`."""
         found = []
-        for name, each in describe_transactions(self._client, transactional_ids).items():
+        for name, each in self._client.run(
+            describe_transactions(self._client, transactional_ids)
+        ).items():
             if each is None:
                 raise TransactionNotFoundError(name)
             found.append(each)
@@ -375,7 +381,9 @@ class KafkaAdmin:
         Raises `TransactionNotFoundError`, `ProducerFencedError` if the epoch is not the last, and
         `BrokerError` if the producer id is another, or nothing is open (INVALID_TXN_STATE).
         """
-        abort_transaction(self._client, transactional_id, ProducerId(producer_id, epoch))
+        self._client.run(
+            abort_transaction(self._client, transactional_id, ProducerId(producer_id, epoch))
+        )
 
     @_spelt_as_given
     def held_up(self, topics: Iterable[str | TopicPartition]) -> list[HeldUpPartition]:
@@ -385,7 +393,9 @@ class KafkaAdmin:
 
         Raises `BrokerError` for unknown topics, and for denials: the user needs READ on the topics.
         """
-        return held_up(self._client, partitions_named(self._client, topics))
+        return self._client.run(
+            held_up(self._client, self._client.run(partitions_named(self._client, topics)))
+        )
 
 
 def _raise_if_any(errors: Mapping[str, KafkaError | None]) -> None:

@@ -92,21 +92,23 @@ class GroupLag:
         return pa.Table.from_pylist([asdict(each) for each in self.rows], schema=_SCHEMA)
 
 
-def group_lag(client: KafkaClient, group_ids: Iterable[str], *, must_exist: bool) -> GroupLag:
+async def group_lag(client: KafkaClient, group_ids: Iterable[str], *, must_exist: bool) -> GroupLag:
     """Return the lag of each group. A missing group is left out, unless `must_exist`.
 
     Raises `GroupNotFoundError` and `BrokerError`.
     """
-    return lag_of(client, _known(describe_groups(client, group_ids), must_exist))
+    return await lag_of(client, _known(await describe_groups(client, group_ids), must_exist))
 
 
-def lag_of(client: KafkaClient, groups: Iterable[GroupDescription]) -> GroupLag:
+async def lag_of(client: KafkaClient, groups: Iterable[GroupDescription]) -> GroupLag:
     """Return the lag of groups that are described already."""
     groups = list(groups)
-    committed = _known(all_committed(client, [each.group_id for each in groups]), must_exist=True)
+    committed = _known(
+        await all_committed(client, [each.group_id for each in groups]), must_exist=True
+    )
     owners = {each.group_id: _owners(each) for each in groups}
     offsets = dict(zip(owners, committed, strict=True))
-    ranges = log_ranges(
+    ranges = await log_ranges(
         client,
         [each for group in owners for each in (*owners[group], *offsets[group])],
     )

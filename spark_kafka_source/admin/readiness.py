@@ -5,7 +5,7 @@ own time. Until then a leader refuses records: NOT_LEADER_OR_FOLLOWER.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
 from spark_kafka_source.client import LONGEST_SILENCE_MS, KafkaClient, Topic
@@ -19,7 +19,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.fetch import LATEST_TIMESTAMP
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp, offsets_for_times
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -35,7 +35,7 @@ _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 _NOT_YET = error_named("REQUEST_TIMED_OUT")
 
 
-def why_not_served(
+async def why_not_served(
     client: KafkaClient, partitions: Mapping[str, range], change: str, deadline: Deadline
 ) -> dict[str, KafkaError]:
     """Wait until all brokers know these partitions, and their leaders serve them.
@@ -46,21 +46,23 @@ def why_not_served(
     left = dict(partitions)
     serving: dict[TopicPartition, OffsetAndTimestamp] = {}
 
-    def attempt(within: Deadline) -> None:
-        for topic in client.topics(list(left), within):
+    async def attempt(within: Deadline) -> None:
+        for topic in await client.topics(list(left), within):
             if topic.error == _DENIED:
                 logger.debug("%r may not be seen by its creator: it is not waited for", topic.name)
                 del left[topic.name]
             else:
                 left[topic.name] = _whole(topic, left[topic.name])
-        for answer in _of_each_broker(client, left, within):
+        for answer in await _of_each_broker(client, left, within):
             _check_knows(answer, left)
         # A broker names itself the leader before it serves a partition. A producer that writes in
         # between may have its second batch stored and its first refused: Kafka's own sends the
         # first again until delivery.timeout.ms (KAFKA-14359).
         wanted = (TopicPartition(name, each) for name in left for each in left[name])
         asked = {each: LATEST_TIMESTAMP for each in wanted if each not in serving}
-        offsets_for_times(client, asked, timeout_ms=within.remaining_ms(), found=serving)
+        await offsets_for_times(
+            client, asked, timeout_ms=within.remaining_ms(), on_answer=serving.update
+        )
         left.clear()
 
     def is_served(name: str) -> bool:
@@ -70,23 +72,25 @@ def why_not_served(
     why = f"but brokers do not serve it within {deadline.timeout_ms} ms"
     return {
         name: KafkaTimeoutError(f"Topic {name!r} is {change}, {why}: {error}")
-        for name, error in _why_not(client, "leaders of topics", attempt, left, deadline)
+        for name, error in await _why_not(client, "leaders of topics", attempt, left, deadline)
         if not is_served(name)
     }
 
 
-def present(client: KafkaClient, names: Iterable[str], deadline: Deadline) -> dict[str, Topic]:
+async def present(
+    client: KafkaClient, names: Iterable[str], deadline: Deadline
+) -> dict[str, Topic]:
     """Return those topics that exist, and that this user may see."""
     wanted = list(names)
     if not wanted:
         return {}
-    found = client.retrying(
+    found = await client.retrying(
         "Metadata", lambda within: client.topics(wanted, within), timeout_ms=deadline.remaining_ms()
     )
     return {each.name: each for each in found if not each.error.code}
 
 
-def why_not_gone(
+async def why_not_gone(
     client: KafkaClient, ids: Mapping[str, UUID], deadline: Deadline
 ) -> dict[str, KafkaError]:
     """Wait until no broker knows these topics, by their ids.
@@ -95,11 +99,12 @@ def why_not_gone(
     """
     left = dict(ids)
 
-    def attempt(within: Deadline) -> None:
-        client.topics(list(left), within)
+    async def attempt(within: Deadline) -> None:
+        await client.topics(list(left), within)
+        answers = await _of_each_broker(client, left, within)
         known = {
             topic.name
-            for answer in _of_each_broker(client, left, within)
+            for answer in answers
             for topic in answer.topics
             if not topic.error_code and topic.name in left and topic.topic_id == ids[topic.name]
         }
@@ -111,25 +116,24 @@ def why_not_gone(
     why = f"but not gone within {deadline.timeout_ms} ms"
     return {
         name: KafkaTimeoutError(f"Topic {name!r} is deleted, {why}: {error}")
-        for name, error in _why_not(client, "end of topics", attempt, left, deadline)
+        for name, error in await _why_not(client, "end of topics", attempt, left, deadline)
     }
 
 
-def _why_not(
+async def _why_not(
     client: KafkaClient,
     what: str,
-    attempt: Callable[[Deadline], None],
+    attempt: Callable[[Deadline], Conversation[None]],
     left: Collection[str],
     deadline: Deadline,
-) -> Iterator[tuple[str, KafkaError]]:
-    """Try until nothing is left. Yield what is left at the deadline, with the reason."""
-    if not left:
-        return
+) -> list[tuple[str, KafkaError]]:
+    """Try until nothing is left. Return what is left at the deadline, with the reason."""
     try:
-        client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
+        if left:
+            await client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
     except RemoteError as error:
-        for name in left:
-            yield name, error
+        return [(name, error) for name in left]
+    return []
 
 
 def _whole(topic: Topic, wanted: range) -> range:
@@ -145,18 +149,17 @@ def _whole(topic: Topic, wanted: range) -> range:
     return wanted
 
 
-def _of_each_broker(
+async def _of_each_broker(
     client: KafkaClient, names: Iterable[str], deadline: Deadline
-) -> Iterator[MetadataResponse]:
-    """Ask all brokers for these topics. Yield the answers of those that answer soon."""
+) -> list[MetadataResponse]:
+    """Ask all brokers for these topics. Return the answers of those that answer soon."""
     wanted = [MetadataRequestTopic(name=each) for each in names]
     if not wanted:
-        return
+        return []
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     requests = dict.fromkeys(client.cluster.brokers.values(), request)
-    for _, answer in client.answers(requests, deadline.within_ms(LONGEST_SILENCE_MS)):
-        if not isinstance(answer, KafkaError):
-            yield answer
+    answers = await client.send_to_each(requests, deadline.within_ms(LONGEST_SILENCE_MS))
+    return [each for each in answers.values() if not isinstance(each, KafkaError)]
 
 
 def _check_knows(answer: MetadataResponse, wanted: Mapping[str, range]) -> None:

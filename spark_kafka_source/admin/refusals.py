@@ -76,11 +76,11 @@ def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:
     return f"The user needs {right} on {resource}: have it granted"
 
 
-def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
+async def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
     """Return the advice after a refusal to create a topic."""
     if error.name == "INVALID_REPLICATION_FACTOR":
         with contextlib.suppress(KafkaError):
-            client.topics([], Deadline.after_ms(_LOOK_MS))
+            await client.topics([], Deadline.after_ms(_LOOK_MS))
         brokers = len(client.cluster.brokers)
         if 0 < brokers < (topic.replication_factor or 0):
             return f"Give at most the number of brokers, which is {brokers}"
@@ -104,17 +104,17 @@ def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
     return f"Did you mean {' and '.join(found)}?" if found else None
 
 
-def similar_topic(client: KafkaClient, name: str) -> str | None:
+async def similar_topic(client: KafkaClient, name: str) -> str | None:
     """Return the topic that a name may mean, of those that this user may see, or None."""
     with contextlib.suppress(KafkaError):
-        found = client.topics(None, Deadline.after_ms(_LOOK_MS))
+        found = await client.topics(None, Deadline.after_ms(_LOOK_MS))
         return nearest(name, {each.name for each in found} - {name})
     return None
 
 
-def partition_count(client: KafkaClient, name: str) -> int | None:
+async def partition_count(client: KafkaClient, name: str) -> int | None:
     """Return how many partitions a topic has, if a broker tells it now."""
     with contextlib.suppress(KafkaError):
-        (found,) = client.topics([name], Deadline.after_ms(_LOOK_MS))
+        (found,) = await client.topics([name], Deadline.after_ms(_LOOK_MS))
         return len(found.partitions) or None
     return None

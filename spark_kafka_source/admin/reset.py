@@ -57,7 +57,7 @@ class OffsetResets:
         return len(self.rows)
 
 
-def reset_offsets(
+async def reset_offsets(
     client: KafkaClient,
     group_id: str,
     to: Target,
@@ -67,27 +67,27 @@ def reset_offsets(
 ) -> OffsetResets:
     """See `KafkaAdmin.reset_offsets`."""
     timestamp = timestamp_of(to)
-    is_new = _check_inactive(client, group_id)
-    committed = all_committed(client, [group_id])[group_id]
+    is_new = await _check_inactive(client, group_id)
+    committed = (await all_committed(client, [group_id]))[group_id]
     if isinstance(committed, BrokerError):
         raise typed(committed, group_id, _WHAT)
-    partitions = _partitions(client, to, topics, committed)
-    wanted = _wanted(client, to, timestamp, partitions, committed)
-    ranges = log_ranges(client, partitions)
+    partitions = await _partitions(client, to, topics, committed)
+    wanted = await _wanted(client, to, timestamp, partitions, committed)
+    ranges = await log_ranges(client, partitions)
     rows = tuple(
         _row(where, committed, wanted.get(where), ranges[where]) for where in sorted(partitions)
     )
     if rows and not dry_run:
-        _commit(client, group_id, {each.topic_partition: each.new_offset for each in rows})
+        await _commit(client, group_id, {each.topic_partition: each.new_offset for each in rows})
     return OffsetResets(group_id, bool(rows) and not dry_run, is_new, rows)
 
 
-def _check_inactive(client: KafkaClient, group_id: str) -> bool:
+async def _check_inactive(client: KafkaClient, group_id: str) -> bool:
     """Return whether the group is new. Raises `GroupNotEmptyError` if it has members."""
     try:
-        group = described(client, group_id)
+        group = await described(client, group_id)
     except GroupNotFoundError:
-        _check_no_other_type(client, group_id)
+        await _check_no_other_type(client, group_id)
         return True
     if group.members or group.state != _EMPTY:
         members = [str(each) for each in group.members]
@@ -95,14 +95,14 @@ def _check_inactive(client: KafkaClient, group_id: str) -> bool:
     return False
 
 
-def _check_no_other_type(client: KafkaClient, group_id: str) -> None:
+async def _check_no_other_type(client: KafkaClient, group_id: str) -> None:
     """Refuse a share or streams group: its description and offsets are of another kind."""
-    for each in list_groups(client):
+    for each in await list_groups(client):
         if each.group_id == group_id and not each.has_offsets:
             raise LocalError(f"Group {group_id!r} is a {each.type} group; {_WHAT} by Kafka's tools")
 
 
-def _partitions(
+async def _partitions(
     client: KafkaClient,
     to: Target,
     topics: Iterable[str | TopicPartition] | None,
@@ -111,11 +111,11 @@ def _partitions(
     if isinstance(to, Mapping):
         if topics is not None:
             raise LocalError("Give offsets by partition, or topics, but not both")
-        return partitions_named(client, [TopicPartition(*each) for each in to])
-    return partitions_named(client, list(committed) if topics is None else topics)
+        return await partitions_named(client, [TopicPartition(*each) for each in to])
+    return await partitions_named(client, list(committed) if topics is None else topics)
 
 
-def _wanted(
+async def _wanted(
     client: KafkaClient,
     to: Target,
     timestamp: int | None,
@@ -124,7 +124,7 @@ def _wanted(
 ) -> dict[TopicPartition, int]:
     """Return the requested offsets, in the log or not. A partition without one goes to its end."""
     if timestamp is not None:
-        found = list_offsets(client, dict.fromkeys(partitions, timestamp))
+        found = await list_offsets(client, dict.fromkeys(partitions, timestamp))
         return {where: at.offset for where, at in found.items() if at.offset != NO_OFFSET}
     if isinstance(to, Mapping):
         return {TopicPartition(*where): offset for where, offset in to.items()}
@@ -156,8 +156,10 @@ def _row(
     return OffsetReset(*where, old, wanted)
 
 
-def _commit(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+async def _commit(
+    client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
+) -> None:
     try:
-        commit_offsets(client, group_id, offsets)
+        await commit_offsets(client, group_id, offsets)
     except BrokerError as error:  # A member has joined meanwhile.
         raise typed(error, group_id, _WHAT) from error

@@ -30,7 +30,7 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.admin import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -57,7 +57,7 @@ _BROKERS_CHOOSE = -1
 _DELETE_BY_NAME = 5
 
 
-def create_topics(
+async def create_topics(
     client: KafkaClient, topics: Iterable[NewTopic], *, validate_only: bool = False
 ) -> Outcomes:
     """Create topics, and wait until they can be used. See `KafkaAdmin.create_topics`."""
@@ -71,26 +71,29 @@ def create_topics(
         creatable = [_creatable(wanted[each]) for each in names]
         return CreateTopicsRequest(creatable, timeout_ms, validate_only)
 
-    found = ask_controller(
+    found = await ask_controller(
         client, "CreateTopics", list(wanted), request, _created, deadline=deadline
     )
-    outcomes, done = _settled(found, lambda each: _not_created(client, wanted[each.topic], each))
+    outcomes, done = await _settled(
+        found, lambda each: _not_created(client, wanted[each.topic], each)
+    )
     if not validate_only:
         new = {name: range(max(each.partitions, 0)) for name, each in done.items()}
-        outcomes |= why_not_served(client, new, "created", deadline)
+        outcomes |= await why_not_served(client, new, "created", deadline)
     return outcomes
 
 
-def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
+async def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     """Delete topics, and wait until they are gone. See `KafkaAdmin.delete_topics`."""
     wanted = topic_names("names", names)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    ids = {name: each.topic_id for name, each in present(client, wanted, deadline).items()}
+    there = await present(client, wanted, deadline)
+    ids = {name: each.topic_id for name, each in there.items()}
 
     def request(topics: list[str], timeout_ms: int) -> DeleteTopicsRequest:
         return DeleteTopicsRequest(topic_names=topics, timeout_ms=timeout_ms)
 
-    found = ask_controller(
+    found = await ask_controller(
         client,
         "DeleteTopics",
         wanted,
@@ -99,12 +102,12 @@ def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
         deadline=deadline,
         max_version=_DELETE_BY_NAME,
     )
-    outcomes, done = _settled(found, partial(_not_deleted, client))
+    outcomes, done = await _settled(found, partial(_not_deleted, client))
     gone = {name: ids[name] for name in done if name in ids}
-    return outcomes | why_not_gone(client, gone, deadline)
+    return outcomes | await why_not_gone(client, gone, deadline)
 
 
-def create_partitions(
+async def create_partitions(
     client: KafkaClient, totals: Mapping[str, int], *, validate_only: bool = False
 ) -> Outcomes:
     """Add partitions, and wait until they can be used. See `KafkaAdmin.create_partitions`."""
@@ -113,20 +116,23 @@ def create_partitions(
         check_name("totals", name)
     totals = {name: whole_count("partitions", count) for name, count in totals.items()}
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    old = {name: len(each.partitions) for name, each in present(client, totals, deadline).items()}
+    there = await present(client, totals, deadline)
+    old = {name: len(each.partitions) for name, each in there.items()}
 
     def request(names: list[str], timeout_ms: int) -> CreatePartitionsRequest:
         grown = [CreatePartitionsTopic(each, totals[each], None) for each in names]
         return CreatePartitionsRequest(grown, timeout_ms, validate_only)
 
-    found = ask_controller(
+    found = await ask_controller(
         client, "CreatePartitions", list(totals), request, _grown, deadline=deadline
     )
-    outcomes, done = _settled(found, lambda each: _not_grown(client, totals[each.topic], each))
+    outcomes, done = await _settled(
+        found, lambda each: _not_grown(client, totals[each.topic], each)
+    )
     if not validate_only:
         # An old partition may be without a leader for long.
         new = {name: range(old.get(name, 0), totals[name]) for name in done}
-        outcomes |= why_not_served(client, new, "grown", deadline)
+        outcomes |= await why_not_served(client, new, "grown", deadline)
     return outcomes
 
 
@@ -167,12 +173,14 @@ def _grown(answer: CreatePartitionsResponse) -> Iterator[Verdict]:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _settled(
-    found: Mapping[str, Verdict | KafkaError], refusal: Callable[[Verdict], KafkaError | None]
+async def _settled(
+    found: Mapping[str, Verdict | KafkaError],
+    refusal: Callable[[Verdict], Conversation[KafkaError | None]],
 ) -> tuple[Outcomes, dict[str, Verdict]]:
     """Return the outcome for each topic, and the verdicts on topics where the change is done."""
     outcomes = {
-        name: refusal(each) if isinstance(each, Verdict) else each for name, each in found.items()
+        name: await refusal(each) if isinstance(each, Verdict) else each
+        for name, each in found.items()
     }
     done = {
         name: each
@@ -182,36 +190,36 @@ def _settled(
     return outcomes, done
 
 
-def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError | None:
+async def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError | None:
     if not found.error.code:
         return None
     if found.error == _EXISTS:
         lost = "An earlier try of this call may have created it: its answer was lost"
         return TopicExistsError(topic.name, lost if found.may_be_done else None)
-    advice = about_creation(client, topic, found.error)
+    advice = await about_creation(client, topic, found.error)
     secrets = [each for each in topic.configs.values() if isinstance(each, Secret)]
     return refused(f"CreateTopics {topic.name!r}", found.error, found.said, advice, secrets)
 
 
-def _not_deleted(client: KafkaClient, found: Verdict) -> KafkaError | None:
+async def _not_deleted(client: KafkaClient, found: Verdict) -> KafkaError | None:
     if not found.error.code or (found.error == _UNKNOWN and found.may_be_done):
         return None
     if found.error == _UNKNOWN:
-        return TopicNotFoundError(found.topic, similar_topic(client, found.topic))
+        return TopicNotFoundError(found.topic, await similar_topic(client, found.topic))
     advice = needed_right(found.error, "DELETE", f"topic {found.topic!r}")
     if found.error == _NO_DELETION:
         advice = "The brokers' 'delete.topic.enable' is false: no topic can be deleted"
     return refused(f"DeleteTopics {found.topic!r}", found.error, found.said, advice)
 
 
-def _not_grown(client: KafkaClient, total: int, found: Verdict) -> KafkaError | None:
+async def _not_grown(client: KafkaClient, total: int, found: Verdict) -> KafkaError | None:
     if not found.error.code:
         return None
     if found.error == _UNKNOWN:
-        return TopicNotFoundError(found.topic, similar_topic(client, found.topic))
+        return TopicNotFoundError(found.topic, await similar_topic(client, found.topic))
     advice = needed_right(found.error, "ALTER", f"topic {found.topic!r}")
     if found.error == _NO_GROWTH:
-        present = partition_count(client, found.topic)
+        present = await partition_count(client, found.topic)
         if found.may_be_done and present == total:
             return None
         has = f"it has {present}, so give more" if present else "give more than it has"

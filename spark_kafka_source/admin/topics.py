@@ -78,7 +78,7 @@ class LogRange:
     error: str | None = None
 
 
-def log_ranges(
+async def log_ranges(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, LogRange]:
     """Return the range of each partition.
@@ -88,7 +88,7 @@ def log_ranges(
     wanted = sorted(set(topic_partitions))
     names = sorted({each.topic for each in wanted})
     if names:
-        client.retrying("Metadata", lambda deadline: client.topics(names, deadline))
+        await client.retrying("Metadata", lambda deadline: client.topics(names, deadline))
     found: dict[TopicPartition, LogRange] = {}
     led = []
     for each in wanted:
@@ -97,34 +97,34 @@ def log_ranges(
             led.append(each)
         except BrokerError as error:
             found[each] = LogRange(error=error.error.name)
-    starts = list_offsets(client, dict.fromkeys(led, EARLIEST_TIMESTAMP))
-    ends = list_offsets(client, dict.fromkeys(led, LATEST_TIMESTAMP))
+    starts = await list_offsets(client, dict.fromkeys(led, EARLIEST_TIMESTAMP))
+    ends = await list_offsets(client, dict.fromkeys(led, LATEST_TIMESTAMP))
     return found | {each: LogRange(starts[each].offset, ends[each].offset) for each in led}
 
 
-def describe_topics(
+async def describe_topics(
     client: KafkaClient, names: Collection[str] | None, *, offsets: bool
 ) -> list[TopicDescription]:
     """Return the named topics (None: all) in order; see `KafkaAdmin.describe_topics`."""
     wanted = None if names is None else [MetadataRequestTopic(name=each) for each in names]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
-    def attempt(deadline: Deadline) -> MetadataResponse:
-        answer = client.send_to_any(request, deadline)
+    async def attempt(deadline: Deadline) -> MetadataResponse:
+        answer = await client.send_to_any(request, deadline)
         client.cluster.update(answer)
         return answer
 
-    answer = client.retrying("Metadata", attempt)
+    answer = await client.retrying("Metadata", attempt)
     if names is not None:
-        _check_known(client, answer.topics)
+        await _check_known(client, answer.topics)
     ranges: Mapping[TopicPartition, LogRange] = {}
     if offsets:
-        ranges = log_ranges(client, _partitions_of(answer.topics))
+        ranges = await log_ranges(client, _partitions_of(answer.topics))
     found = [_topic(topic, ranges) for topic in answer.topics]
     return sorted(found, key=lambda topic: topic.name)
 
 
-def partitions_named(
+async def partitions_named(
     client: KafkaClient, topics: Iterable[str | TopicPartition]
 ) -> list[TopicPartition]:
     """Return the given partitions, and all of the given topics.
@@ -133,7 +133,7 @@ def partitions_named(
     """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
     names = {each if isinstance(each, str) else each.topic for each in given}
-    known = describe_topics(client, names, offsets=False) if names else []
+    known = await describe_topics(client, names, offsets=False) if names else []
     partitions = {topic.name: [each.partition for each in topic.partitions] for topic in known}
     found: list[TopicPartition] = []
     for each in given:
@@ -147,11 +147,11 @@ def partitions_named(
     return sorted(set(found))
 
 
-def _check_known(client: KafkaClient, topics: Iterable[MetadataResponseTopic]) -> None:
+async def _check_known(client: KafkaClient, topics: Iterable[MetadataResponseTopic]) -> None:
     for topic in topics:
         name, error = topic.name or "", error_code(topic.error_code)
         if error == _UNKNOWN:
-            raise TopicNotFoundError(name, similar_topic(client, name))
+            raise TopicNotFoundError(name, await similar_topic(client, name))
         if error.code:
             raise topic_failure(error, name)
 

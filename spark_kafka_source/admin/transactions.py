@@ -71,7 +71,7 @@ class TransactionDescription:
         return self.started_at_ms + self.timeout_ms - now_ms
 
 
-def list_transactions(
+async def list_transactions(
     client: KafkaClient, states: Iterable[str] = (), *, timeout_ms: int | None = None
 ) -> tuple[list[TransactionListing], Mapping[Broker, KafkaError]]:
     """Return the transactional ids that all brokers know, in these states or in any.
@@ -83,15 +83,15 @@ def list_transactions(
         timeout_ms = client.config.default_api_timeout_ms
     request = ListTransactionsRequest(state_filters=list(states))
 
-    def attempt(deadline: Deadline) -> list[Broker]:
-        client.topics([], deadline)
+    async def attempt(deadline: Deadline) -> list[Broker]:
+        await client.topics([], deadline)
         return list(client.cluster.brokers.values())
 
     deadline = Deadline.after_ms(timeout_ms)
-    brokers = client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
+    brokers = await client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
     found: list[TransactionListing] = []
     failures: dict[Broker, KafkaError] = {}
-    answers = client.send_to_each(dict.fromkeys(brokers, request), deadline)
+    answers = await client.send_to_each(dict.fromkeys(brokers, request), deadline)
     for broker, answer in answers.items():
         if isinstance(answer, KafkaError):
             failures[broker] = answer
@@ -114,7 +114,7 @@ def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[Transa
         )
 
 
-def describe_transactions(
+async def describe_transactions(
     client: KafkaClient,
     transactional_ids: Iterable[str],
     *,
@@ -151,7 +151,7 @@ def describe_transactions(
             code = _NOT_COORDINATOR if is_old else each.error_code
             yield Told(each.transactional_id, code), described
 
-    found = ask_coordinators(
+    found = await ask_coordinators(
         client,
         "DescribeTransactions",
         transactional_ids,
@@ -182,17 +182,17 @@ def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescript
     raise found
 
 
-def abort_transaction(
+async def abort_transaction(
     client: KafkaClient, transactional_id: str, producer: ProducerId
 ) -> ProducerId:
     """Abort an id's open transaction if it is of exactly this producer. Return its next epoch.
 
     See `KafkaAdmin.abort_transaction`.
     """
-    found = describe_transactions(client, [transactional_id])[transactional_id]
+    found = (await describe_transactions(client, [transactional_id]))[transactional_id]
     if found is None:
         raise TransactionNotFoundError(transactional_id)
     coordinator = TransactionCoordinator(client, transactional_id)
-    coordinator.end(producer, commit=False)
+    await coordinator.end(producer, commit=False)
     # Fence the producer. It may still be there, and could write the rest as if nothing were lost.
-    return coordinator.init_producer_id(found.timeout_ms, producer)
+    return await coordinator.init_producer_id(found.timeout_ms, producer)

@@ -1,7 +1,7 @@
 """A client of one cluster: metadata, leaders, coordinators, and requests to brokers."""
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
-from spark_kafka_source.client.client import KafkaClient
+from spark_kafka_source.client.client import LOOKUP_MS, KafkaClient, Still
 from spark_kafka_source.client.cluster import (
     Broker,
     Cluster,
@@ -11,13 +11,6 @@ from spark_kafka_source.client.cluster import (
     Topic,
 )
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
-from spark_kafka_source.client.lookups import (
-    LOOKUP_MS,
-    AnyLookups,
-    Lookup,
-    Lookups,
-    LookupsAtOnce,
-)
 from spark_kafka_source.client.sensor import Sensor
 from spark_kafka_source.net import SECURITY_WITHOUT_EFFECT, NextTry, Retry
 
@@ -26,7 +19,6 @@ __all__ = [
     "LONGEST_SILENCE_MS",
     "LOOKUP_MS",
     "SECURITY_WITHOUT_EFFECT",
-    "AnyLookups",
     "Asked",
     "Broker",
     "ClientConfig",
@@ -35,12 +27,10 @@ __all__ = [
     "CoordinatorKind",
     "KafkaClient",
     "Leadership",
-    "Lookup",
-    "Lookups",
-    "LookupsAtOnce",
     "NextTry",
     "Retry",
     "Sensor",
+    "Still",
     "Topic",
     "wait_for_any",
 ]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
+from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.errors import ClosedError, RemoteError
 from spark_kafka_source.net import (
     Address,
@@ -15,9 +16,6 @@ from spark_kafka_source.net import (
     readable,
 )
 from spark_kafka_source.protocol import Request, Response
-
-if TYPE_CHECKING:
-    from spark_kafka_source.client.client import KafkaClient
 
 R = TypeVar("R", bound=Response)
 
@@ -36,7 +34,7 @@ class Asked(Generic[R]):
 
     def __init__(
         self,
-        client: "KafkaClient",
+        connections: Connections,
         request: Request[R],
         address: Address,
         deadline: Deadline,
@@ -46,7 +44,7 @@ class Asked(Generic[R]):
     ) -> None:
         """Send the request at once if there is a connection, else as soon as one is made."""
         self.address = address
-        self._client = client
+        self._connections = connections
         self._request = request
         self.deadline = deadline
         self._max_version = max_version
@@ -106,7 +104,7 @@ class Asked(Generic[R]):
             self._error = RequestTimeoutError(f"{self.address}: {reason} connecting")
         else:
             self._error = self._connection.give_up(f"{reason} waiting for an answer")
-        self._client.contacts.failed(self.address)
+        self._connections.contacts.failed(self.address)
 
     def abandon(self) -> None:
         """Close the connection if its answer is still to come: the connection is out of step."""
@@ -155,29 +153,28 @@ class Asked(Generic[R]):
         if self._is_over:
             return
         try:
-            if self._client.closed:
+            if self._connections.is_closed:
                 raise ClosedError("the client is closed")
             step()
         except Exception as error:
             if isinstance(error, RemoteError):
-                self._client.contacts.failed(self.address)
+                self._connections.contacts.failed(self.address)
             self._error = error
 
     def _start(self) -> None:
-        connections = self._client.connections
-        connection = connections.usable_to(self.address, self._most_in_flight)
+        connection = self._connections.usable_to(self.address, self._most_in_flight)
         if connection is None:
-            self._dial = connections.dial(self.address)
+            self._dial = self._connections.dial(self.address)
         elif connection.needs_login:
-            self._dial = connections.renewing(connection)
+            self._dial = self._connections.renewing(connection)
         else:
             self._send(connection)
 
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:
-            connection = self._client.connections.dialed(self._dial)
+            connection = self._connections.dialed(self._dial)
             if connection.in_flight >= self._most_in_flight:  # Other requests were sooner.
-                self._dial = self._client.connections.dial(self.address)
+                self._dial = self._connections.dial(self.address)
             else:
                 self._send(connection)
         if self._connection is not None:
@@ -187,13 +184,13 @@ class Asked(Generic[R]):
         awaited = cast(Awaited[R], self._awaited)
         if connection.advance(awaited, deadline):
             self._is_answered = True
-            self._client.heard(connection, awaited.response)
+            self._connections.heard(self.address, awaited.response)
 
     def _send(self, connection: Connection) -> None:
         if self.deadline.expired:
             raise RequestTimeoutError(f"{self.address}: timed out before the request was sent")
         self._awaited = connection.begin(self._request, max_version=self._max_version)
-        self._client.requests_sent += 1
+        self._connections.requests_sent += 1
         self._connection = connection
 
 

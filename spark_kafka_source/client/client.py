@@ -5,13 +5,13 @@ all waiting.
 """
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 from spark_kafka_source.chance import CHANCE
-from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked
 from spark_kafka_source.client.cluster import (
     Broker,
     Cluster,
@@ -25,6 +25,7 @@ from spark_kafka_source.client.race import Race
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
+    ClosedError,
     ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
@@ -33,7 +34,18 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
-from spark_kafka_source.net import Address, Connection, Contacts, Deadline, Retry
+from spark_kafka_source.net import (
+    Address,
+    Contacts,
+    Conversation,
+    Deadline,
+    Retry,
+    Wait,
+    pause,
+    run,
+    together,
+    wait_for,
+)
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -41,6 +53,12 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
+
+Still: TypeAlias = Callable[[], Conversation[bool]]
+"""A question to the other brokers: whether a silent one has its role still."""
+
+LOOKUP_MS = 10_000
+"""How long a lookup goes on. Its error is then logged, and the question is asked anew."""
 
 # FindCoordinator asks for several keys at once from v4 on.
 _FIND_ONE_COORDINATOR = 3
@@ -51,7 +69,10 @@ _MOST_KNOWN_TRIED = 3
 
 
 class KafkaClient:
-    """A client that sends requests to brokers by role, and retries by each error's remedy."""
+    """A client that sends requests to brokers by role, and retries by each error's remedy.
+
+    Most methods are conversations: await them within another one, or give them to `run`.
+    """
 
     def __init__(
         self,
@@ -63,13 +84,8 @@ class KafkaClient:
         self.config = config
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
-        self.requests_sent = 0
         self.connections = Connections(config.connection, self.contacts)
-        self._throttled_until_seconds: dict[Address, float] = {}
-        self._closing = threading.Event()
-        # Waiting on the event, in place of sleeping, lets `close` end a pause.
-        self._pause = self._closing.wait
-        self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms, self._pause)
+        self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
 
     def __enter__(self) -> "KafkaClient":
         return self
@@ -86,20 +102,32 @@ class KafkaClient:
 
     def close(self) -> None:
         """Close all connections. Calls that still wait on one raise. Never raises itself."""
-        self._closing.set()
         self.connections.close()
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._closing.is_set()
+        return self.connections.is_closed
+
+    def run(self, conversation: Conversation[T]) -> T:
+        """Hold a conversation to its end in this thread, and return its result.
+
+        Raises `ClosedError` within the conversation once the client is closed.
+        """
+        return run(conversation, self._block)
+
+    def _block(self, wait: Wait) -> None:
+        if wait.things:
+            wait.block()
+        elif self.connections.closing.wait(wait.until.remaining_seconds()):
+            raise ClosedError("the client is closed")
 
     # -- trying again ------------------------------------------------------------------------------
 
-    def retrying(
+    async def retrying(
         self,
         what: str,
-        attempt: Callable[[Deadline], T],
+        attempt: Callable[[Deadline], Conversation[T]],
         *,
         timeout_ms: int | None = None,
         first_pause_ms: int | None = None,
@@ -118,11 +146,11 @@ class KafkaClient:
         if not self.contacts.was_reached:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
-                return retry.run(what, attempt, self.recover, first_contact)
+                return await retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
                 if not self.contacts.was_reached:
                     raise
-        return retry.run(what, attempt, self.recover, deadline)
+        return await retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
         """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
@@ -137,25 +165,27 @@ class KafkaClient:
         """Return the pause after so many tries, for callers that cannot wait in `retrying`."""
         return self._retry.pause_seconds(tries)
 
-    def pause(self, seconds: float) -> None:
-        """Wait for so many seconds, or until the client is closed."""
-        self._pause(seconds)
-
     # -- sending -----------------------------------------------------------------------------------
 
-    def send(
+    async def send(
         self,
         request: Request[R],
         broker: Broker,
         deadline: Deadline,
         *,
         max_version: int | None = None,
+        is_still: Still | None = None,
     ) -> R:
         """Send one request to one broker, once, and return the answer.
 
-        Raises what the connection raises.
+        First wait while the broker throttles the client. `is_still` is called if the broker stays
+        silent; see `answer_of`. Raises what the connection raises.
         """
-        return self.ask(request, broker, deadline, max_version=max_version).answer()
+        deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
+        await self._wait_out_throttle(broker.address, deadline)
+        return await self.answer_of(
+            self.ask(request, broker, deadline, max_version=max_version), is_still
+        )
 
     def ask(
         self,
@@ -169,13 +199,11 @@ class KafkaClient:
         """Begin to send one request, and do not wait for the answer. `Asked.answer` raises errors.
 
         With `is_held`, for an answer that the broker may hold back, only `deadline` counts.
-        Otherwise `request.timeout.ms` counts, too. First wait while the broker throttles the
-        client.
+        Otherwise `request.timeout.ms` counts, too. See `throttled_seconds`.
         """
-        if is_held:
-            self._wait_out_throttle(broker.address, deadline)
-            return Asked(self, request, broker.address, deadline, max_version)
-        return self._ask(request, broker.address, deadline, max_version)
+        if not is_held:
+            deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
+        return Asked(self.connections, request, broker.address, deadline, max_version)
 
     def ask_behind(
         self,
@@ -189,7 +217,12 @@ class KafkaClient:
         """Begin to send one request behind others to the same broker. See `has_room`."""
         within = deadline.within_ms(self.config.connection.request_timeout_ms)
         return Asked(
-            self, request, broker.address, within, max_version, most_in_flight=most_in_flight
+            self.connections,
+            request,
+            broker.address,
+            within,
+            max_version,
+            most_in_flight=most_in_flight,
         )
 
     def has_room(self, broker: Broker, most_in_flight: int) -> bool:
@@ -198,19 +231,26 @@ class KafkaClient:
 
     def throttled_seconds(self, broker: Broker) -> float:
         """Return how long the client must still leave a broker alone (KIP-219); at least 0."""
-        until_seconds = self._throttled_until_seconds.get(broker.address, 0.0)
-        return max(until_seconds - time.monotonic(), 0.0)
+        return self.connections.throttled_seconds(broker.address)
 
-    def answer_while(self, asked: Asked[R], is_still: Callable[[], bool]) -> R:
+    async def answer_of(self, asked: Asked[R], is_still: Still | None = None) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.
 
         A frozen broker is still connected. So while a broker is silent, `is_still` is called every
         two seconds. It returns whether the broker has its role still, as the other brokers say.
         Raises `RequestTimeoutError` if not.
         """
-        return self._next_over([asked], lambda _: is_still()).answer()
+        look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
+        while not asked.is_over():
+            await wait_for((asked,), Deadline.first(asked.deadline, look_at))
+            if not look_at.expired or is_still is None:
+                continue
+            if not asked.is_over() and asked.is_silent and not await is_still():
+                asked.give_up("another broker has its role by now, so it is given up while")
+            look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
+        return asked.answer()
 
-    def send_to_coordinator(
+    async def send_to_coordinator(
         self,
         request: Request[R],
         key: CoordinatorKey,
@@ -221,68 +261,47 @@ class KafkaClient:
         """Send one request to the coordinator of this key, and return the answer.
 
         A frozen coordinator costs only a part of the time. Raises as `coordinator`, `send` and
-        `answer_while` do.
+        `answer_of` do.
         """
-        coordinator = self.coordinator(key, deadline)
-        asked = self.ask(request, coordinator, deadline, max_version=max_version)
-        return self.answer_while(asked, lambda: self.still_coordinates(coordinator, key))
+        coordinator = await self.coordinator(key, deadline)
+        return await self.send(
+            request,
+            coordinator,
+            deadline,
+            max_version=max_version,
+            is_still=lambda: self.still_coordinates(coordinator, key),
+        )
 
-    def answers(
+    async def send_to_each(
         self,
         requests: Mapping[Broker, Request[R]],
         deadline: Deadline,
         *,
         max_version: int | None = None,
-        is_still: Callable[[Broker], bool] = lambda _: True,
-    ) -> Iterator[tuple[Broker, R | KafkaError]]:
-        """Ask all these brokers at once. Yield each answer, or its error, as it comes.
-
-        `is_still` is called for brokers that stay silent; see `answer_while`.
-        """
-        brokers = {
-            self.ask(request, broker, deadline, max_version=max_version): broker
-            for broker, request in requests.items()
-        }
-        waiting = list(brokers)
-        while waiting:
-            asked = self._next_over(waiting, lambda each: is_still(brokers[each]))
-            waiting.remove(asked)
-            try:
-                yield brokers[asked], asked.answer()
-            except KafkaError as error:
-                yield brokers[asked], error
-
-    def send_to_each(
-        self,
-        requests: Mapping[Broker, Request[R]],
-        deadline: Deadline,
-        *,
-        max_version: int | None = None,
-        is_still: Callable[[Broker], bool] = lambda _: True,
+        is_still: Callable[[Broker], Conversation[bool]] | None = None,
+        on_answer: Callable[[Broker, R], None] = lambda *_: None,
     ) -> dict[Broker, R | KafkaError]:
-        """Return each broker's answer to its request, or its error. See `answers`."""
-        found = self.answers(requests, deadline, max_version=max_version, is_still=is_still)
-        by_broker = dict(found)
-        return {broker: by_broker[broker] for broker in requests}
+        """Ask all these brokers at once. Return each one's answer, or its error.
 
-    def _next_over(
-        self, waiting: Sequence[Asked[R]], is_still: Callable[[Asked[R]], bool]
-    ) -> Asked[R]:
-        """Wait until one request has its answer, an error, or reaches its deadline. Return it."""
-        look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
-        while True:
-            wait_for_any(waiting, look_at)
-            for each in waiting:
-                if each.is_over():
-                    return each
-            if not look_at.expired:
-                continue
-            look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
-            for each in waiting:
-                if each.is_silent and not is_still(each):
-                    each.give_up("another broker has its role by now, so it is given up while")
+        `is_still` is called for brokers that stay silent; see `answer_of`. `on_answer` gets each
+        answer as soon as it is here.
+        """
 
-    def send_to_any(
+        async def ask(broker: Broker) -> R:
+            still = None if is_still is None else partial(is_still, broker)
+            answer = await self.send(
+                requests[broker], broker, deadline, max_version=max_version, is_still=still
+            )
+            on_answer(broker, answer)
+            return answer
+
+        held = await together(ask(broker) for broker in requests)
+        return {
+            broker: each.error() or each.result()
+            for broker, each in zip(requests, held, strict=True)
+        }
+
+    async def send_to_any(
         self,
         request: Request[R],
         deadline: Deadline,
@@ -300,20 +319,30 @@ class KafkaClient:
         is not retriable, such as that of an address where another server listens. No other broker
         has its turn after one refuses the login: the same password again could lock the account.
         """
-        candidates = self._candidates(but)
-        race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
-        with contextlib.closing(race):
-            return race.winner(deadline)[1]
+        _, answer = await self._first(request, deadline, max_version=max_version, but=but)
+        return answer
 
-    def send_to_one(
+    async def send_to_one(
         self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
     ) -> R:
         """Send a request that may change something to one broker: the first to answer Metadata."""
-        word = MetadataRequest(topics=[])
-        race = Race(self._candidates(None), lambda each: self._ask(word, each, deadline))
+        address, _ = await self._first(MetadataRequest(topics=[]), deadline)
+        return await self.answer_of(self._ask(request, address, deadline, max_version))
+
+    async def _first(
+        self,
+        request: Request[R],
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+        but: Address | None = None,
+    ) -> tuple[Address, R]:
+        candidates = self._candidates(but)
+        if candidates:  # The best one is throttled only if all are.
+            await self._wait_out_throttle(candidates[0], deadline)
+        race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
         with contextlib.closing(race):
-            address, _ = race.winner(deadline)
-        return self._ask(request, address, deadline, max_version).answer()
+            return await race.winner(deadline)
 
     def _candidates(self, but: Address | None) -> list[Address]:
         """Return at most three known brokers, connected ones first, and all bootstrap addresses.
@@ -327,10 +356,7 @@ class KafkaClient:
         known.sort(key=lambda address: not self.connections.has(address))
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
         best_first = self.contacts.best_first(each for each in candidates if each != but)
-        return sorted(best_first, key=self._is_throttled)
-
-    def _is_throttled(self, address: Address) -> bool:
-        return self._throttled_until_seconds.get(address, 0.0) > time.monotonic()
+        return sorted(best_first, key=self.connections.throttled_seconds)
 
     def _ask(
         self,
@@ -340,26 +366,16 @@ class KafkaClient:
         max_version: int | None = None,
     ) -> Asked[R]:
         deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
-        self._wait_out_throttle(address, deadline)
-        return Asked(self, request, address, deadline, max_version)
+        return Asked(self.connections, request, address, deadline, max_version)
 
-    def heard(self, connection: Connection, response: Response | None) -> None:
-        """Note an answer, and for how long its broker throttles the client (KIP-219)."""
-        self.contacts.answered(connection.address)
-        throttle_time_ms = getattr(response, "throttle_time_ms", 0)
-        if throttle_time_ms > 0:
-            until_seconds = time.monotonic() + throttle_time_ms / 1000
-            self._throttled_until_seconds[connection.address] = until_seconds
-
-    def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
-        until_seconds = self._throttled_until_seconds.get(address, 0.0)
-        pause_seconds = min(until_seconds - time.monotonic(), deadline.remaining_seconds())
-        if pause_seconds > 0:
-            self._pause(pause_seconds)
+    async def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
+        throttled_seconds = self.connections.throttled_seconds(address)
+        if throttled_seconds > 0:
+            await pause(min(throttled_seconds, deadline.remaining_seconds()))
 
     # -- metadata ----------------------------------------------------------------------------------
 
-    def topics(
+    async def topics(
         self,
         names: Iterable[str] | None,
         deadline: Deadline,
@@ -373,7 +389,7 @@ class KafkaClient:
         """
         wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        response = self.send_to_any(request, deadline, but=but)
+        response = await self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self._rebootstrap()
         topics = self.cluster.update(response)
@@ -387,17 +403,17 @@ class KafkaClient:
         self.connections.close_all()
         raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
 
-    def leaders(
+    async def leaders(
         self, topic_partitions: Iterable[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, tuple[Broker, int]]:
         """Return each partition's leader and leader epoch. Ask for unknown or too old metadata."""
         topic_partitions = list(topic_partitions)
         unknown = self.unknown_topics(topic_partitions)
         if unknown:
-            self.topics(unknown, deadline)
+            await self.topics(unknown, deadline)
         return {each: self.cluster.leader(each) for each in topic_partitions}
 
-    def still_leads(self, broker: Broker, topic_partitions: Iterable[TopicPartition]) -> bool:
+    async def still_leads(self, broker: Broker, topic_partitions: Iterable[TopicPartition]) -> bool:
         """Whether a silent broker still leads any of these partitions, as the others see it.
 
         True if no other broker answers.
@@ -406,12 +422,12 @@ class KafkaClient:
         names = sorted({each.topic for each in topic_partitions})
         self.contacts.failed(broker.address)
         try:
-            self.topics(names, Deadline.after_ms(LONGEST_SILENCE_MS), but=broker.address)
+            await self.topics(names, Deadline.after_ms(LONGEST_SILENCE_MS), but=broker.address)
         except KafkaError:
             return True
         return any(self.cluster.is_led_by(broker, each) for each in topic_partitions)
 
-    def still_coordinates(self, broker: Broker, key: CoordinatorKey) -> bool:
+    async def still_coordinates(self, broker: Broker, key: CoordinatorKey) -> bool:
         """Whether a silent broker still coordinates this key, as the others see it.
 
         True if no other broker answers.
@@ -419,7 +435,7 @@ class KafkaClient:
         self.contacts.failed(broker.address)
         deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
         try:
-            found = self._find_coordinator(key, deadline, but=broker.address)
+            found = await self._find_coordinator(key, deadline, but=broker.address)
         except KafkaError:
             return True
         self.cluster.coordinators[key] = found
@@ -436,15 +452,15 @@ class KafkaClient:
         age_seconds = time.monotonic() - self.cluster.learnt_at_seconds.get(name, 0.0)
         return age_seconds * 1000 > self.config.metadata_max_age_ms
 
-    def coordinator(self, key: CoordinatorKey, deadline: Deadline) -> Broker:
+    async def coordinator(self, key: CoordinatorKey, deadline: Deadline) -> Broker:
         """Return the broker that coordinates this key. Raises `BrokerError` if there is none."""
         found = self.cluster.coordinators.get(key)  # Other threads may remove the key any time.
         if found is None:
-            found = self._find_coordinator(key, deadline)
+            found = await self._find_coordinator(key, deadline)
             self.cluster.coordinators[key] = found
         return found
 
-    def learn_coordinators(
+    async def learn_coordinators(
         self, kind: CoordinatorKind, keys: Iterable[str], deadline: Deadline
     ) -> None:
         """Ask for two or more unknown coordinators in one request, if the broker can (KIP-699).
@@ -458,16 +474,19 @@ class KafkaClient:
             return
         request = FindCoordinatorRequest(key_type=kind.value, coordinator_keys=unknown)
         with contextlib.suppress(UnsupportedVersionError):
-            for found in self.send_to_any(request, deadline).coordinators:
+            answer = await self.send_to_any(request, deadline)
+            for found in answer.coordinators:
                 if found.key in unknown and not found.error_code:
                     broker = Broker(found.node_id, Address(found.host, found.port))
                     self.cluster.coordinators[CoordinatorKey(kind, found.key)] = broker
 
-    def _find_coordinator(
+    async def _find_coordinator(
         self, key: CoordinatorKey, deadline: Deadline, but: Address | None = None
     ) -> Broker:
         request = FindCoordinatorRequest(key=key.key, key_type=key.kind.value)
-        found = self.send_to_any(request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but)
+        found = await self.send_to_any(
+            request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but
+        )
         if found.error_code:
             error = error_code(found.error_code)
             said = (found.error_message or "").rstrip(".")

@@ -115,7 +115,7 @@ _TYPES = (
 )
 
 
-def describe_configs(
+async def describe_configs(
     client: KafkaClient,
     resources: Iterable[ConfigResource],
     deadline: Deadline,
@@ -129,13 +129,13 @@ def describe_configs(
     """
     wanted = None if names is None else list(names)
     found: dict[ConfigResource, Configs | BrokerError] = {}
-    for broker, mine in by_broker(client, resources, deadline).items():
+    for broker, mine in (await by_broker(client, resources, deadline)).items():
         asked = [DescribeConfigsResource(each.type.value, each.name, wanted) for each in mine]
         request = DescribeConfigsRequest(asked, False, documentation)
         answer = (
-            client.send_to_any(request, deadline)
+            await client.send_to_any(request, deadline)
             if broker is None
-            else client.send(request, broker, deadline)
+            else await client.send(request, broker, deadline)
         )
         results = {(each.resource_type, each.resource_name): each for each in answer.results}
         for each in mine:
@@ -146,7 +146,7 @@ def describe_configs(
     return found
 
 
-def by_broker(
+async def by_broker(
     client: KafkaClient, resources: Iterable[ConfigResource], deadline: Deadline
 ) -> dict[Broker | None, list[ConfigResource]]:
     """Return the resources by the broker that requests about them must go to; None: any broker.
@@ -155,12 +155,12 @@ def by_broker(
     """
     found: dict[Broker | None, list[ConfigResource]] = {}
     for each in dict.fromkeys(resources):
-        broker = None if each.node_id is None else _broker(client, each.node_id, deadline)
+        broker = None if each.node_id is None else await _broker(client, each.node_id, deadline)
         found.setdefault(broker, []).append(each)
     return found
 
 
-def numbers_set_at(
+async def numbers_set_at(
     client: KafkaClient, broker: Broker, names: Collection[str], deadline: Deadline
 ) -> dict[str, int]:
     """Return those of a broker's configurations that are whole numbers, by name.
@@ -169,14 +169,14 @@ def numbers_set_at(
     the cluster. Raises what `KafkaClient.send` raises.
     """
     resource = ConfigResource.broker(broker.node_id)
-    found = describe_configs(client, [resource], deadline, names)[resource]
+    found = (await describe_configs(client, [resource], deadline, names))[resource]
     if isinstance(found, KafkaError):
         return {}
     values = {name: entry.value for name, entry in found.items() if name in names}
     return {name: int(text) for name, text in values.items() if text and text.isdecimal()}
 
 
-def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
+async def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
     """Return those of the topics whose brokers set the times of records (LogAppendTime).
 
     A topic of which the user may not ask this is not among them: CreateTime is the default. It
@@ -184,7 +184,7 @@ def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
     """
     topics = [ConfigResource.topic(name) for name in names]
     try:
-        found = client.retrying(
+        found = await client.retrying(
             "DescribeConfigs",
             lambda deadline: describe_configs(client, topics, deadline, [_TIMESTAMP_TYPE]),
         )
@@ -200,9 +200,9 @@ def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
     }
 
 
-def _broker(client: KafkaClient, node_id: int, deadline: Deadline) -> Broker:
+async def _broker(client: KafkaClient, node_id: int, deadline: Deadline) -> Broker:
     if node_id not in client.cluster.brokers:
-        client.topics([], deadline)
+        await client.topics([], deadline)
     broker = client.cluster.brokers.get(node_id)
     if broker is None:
         known = ", ".join(map(str, sorted(client.cluster.brokers)))

@@ -1,22 +1,41 @@
 """Connections of one client, by address, and connections that are being made."""
 
+import threading
+import time
+
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
+from spark_kafka_source.protocol import Response
+
+# A broker answers nothing else on a connection while it holds a fetch back, so a client has two to
+# most brokers. More are rare: each one more means a question that waits for its answer.
+_MOST_IDLE = 2
 
 
 class Connections:
-    """Connections of one thread's client. Another thread may call `close`."""
+    """Connections of one thread's client. Another thread may call `close`.
+
+    `requests_sent` counts the requests on all of them.
+    """
 
     def __init__(self, settings: ConnectionSettings, contacts: Contacts) -> None:
+        self.contacts = contacts
+        self.requests_sent = 0
+        self.closing = threading.Event()
+        """Set once another request could not be sent any more."""
         self._settings = settings
-        self._contacts = contacts
-        # Of several connections to one address all but one are busy.
+        # The one that was used last is at the end.
         self._open: dict[Address, list[Connection]] = {}
         self._dials: dict[Address, Dial] = {}
-        self._is_closed = False
+        self._throttled_until_seconds: dict[Address, float] = {}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self.closing.is_set()
 
     def close(self) -> None:
         """Close all connections, also those being made and those still to come. Never raises."""
-        self._is_closed = True
+        self.closing.set()
         for dial in list(self._dials.values()):
             dial.close()
         self.close_all()
@@ -39,19 +58,37 @@ class Connections:
         """Return a connection for a request at once, or None.
 
         At most `most_in_flight` requests then await their answers on it, this request included.
+        Close those that are of no use any more, and all but two idle ones.
         """
         found = None
-        awaiting = []
-        for each in self._open.pop(address, ()):
+        kept: list[Connection] = []
+        idle = 0
+        for each in reversed(self._open.pop(address, [])):
             if found is None and each.takes(most_in_flight):
                 found = each
             elif each.is_busy and not each.closed:
-                awaiting.append(each)
+                kept.append(each)
+            elif idle < _MOST_IDLE and each.usable:
+                kept.append(each)
+                idle += 1
             else:
                 each.close()
-        self._open[address] = awaiting if found is None else [*awaiting, found]
+        kept.reverse()
+        self._open[address] = kept if found is None else [*kept, found]
         self._close_if_late()
         return found
+
+    def heard(self, address: Address, response: Response | None) -> None:
+        """Note an answer, and for how long its broker throttles the client (KIP-219)."""
+        self.contacts.answered(address)
+        throttle_time_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_time_ms > 0:
+            self._throttled_until_seconds[address] = time.monotonic() + throttle_time_ms / 1000
+
+    def throttled_seconds(self, address: Address) -> float:
+        """Return how long the client must still leave a broker alone (KIP-219); at least 0."""
+        until_seconds = self._throttled_until_seconds.get(address, 0.0)
+        return max(until_seconds - time.monotonic(), 0.0)
 
     def dial(self, address: Address) -> Dial:
         """Begin to connect to the address, or return the attempt that an earlier request began."""
@@ -60,7 +97,7 @@ class Connections:
             dial.close()
             dial = None
         if dial is None:
-            dial = self._dials[address] = Dial.connecting(address, self._settings, self._contacts)
+            dial = self._dials[address] = Dial.connecting(address, self._settings, self.contacts)
             self._close_if_late()
         return dial
 
@@ -83,5 +120,5 @@ class Connections:
 
     def _close_if_late(self) -> None:
         """Close all connections if another thread called `close` before it could see the newest."""
-        if self._is_closed:
+        if self.is_closed:
             self.close()

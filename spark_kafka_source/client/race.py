@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked
 from spark_kafka_source.errors import BootstrapError, RemoteError
-from spark_kafka_source.net import Address, Deadline, refuses_login
+from spark_kafka_source.net import Address, Deadline, refuses_login, wait_for
 from spark_kafka_source.protocol import Response
 
 R = TypeVar("R", bound=Response)
@@ -31,7 +31,7 @@ class Race(Generic[R]):
         self._turn_began_seconds = 0.0
         self._failures: dict[Address, RemoteError] = {}
 
-    def winner(self, deadline: Deadline) -> tuple[Address, R]:
+    async def winner(self, deadline: Deadline) -> tuple[Address, R]:
         """Return the first answer with its address.
 
         Raises `BootstrapError` with the error of each address, or the first of these errors that
@@ -41,8 +41,10 @@ class Race(Generic[R]):
             if self._waiting and self._is_next_turn():
                 self._running.append(self._ask(self._waiting.popleft()))
                 self._turn_began_seconds = time.monotonic()
-            wait_for_any(self._running, self._next_turn() if self._waiting else None)
-            for asked in [each for each in self._running if each.is_over()]:
+            over = [each for each in self._running if each.is_over()]
+            if not over:
+                await wait_for(tuple(self._running), self._wakes_at())
+            for asked in over:
                 self._running.remove(asked)
                 try:
                     return asked.address, asked.answer()
@@ -60,6 +62,10 @@ class Race(Generic[R]):
                 each.abandon()
             else:
                 each.give_up("another broker was sooner, so it was given up while")
+
+    def _wakes_at(self) -> Deadline:
+        next_turn = [self._next_turn()] if self._waiting else []
+        return Deadline.first(*next_turn, *(each.deadline for each in self._running))
 
     def _is_next_turn(self) -> bool:
         return not self._running or self._next_turn().expired

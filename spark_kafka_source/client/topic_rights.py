@@ -27,7 +27,7 @@ class AclOperation(Enum):
         return bool(operations >> self.value & 1)
 
 
-def topic_with_rights(
+async def topic_with_rights(
     client: KafkaClient, topic: str, deadline: Deadline
 ) -> MetadataResponseTopic | None:
     """Ask once for a topic with the user's rights. None if the answer leaves the topic out.
@@ -41,10 +41,10 @@ def topic_with_rights(
         include_topic_authorized_operations=True,
     )
     try:
-        answer = client.send_to_any(request, deadline)
+        answer = await client.send_to_any(request, deadline)
     except UnsupportedVersionError:
         request = replace(request, include_topic_authorized_operations=False)
-        answer = client.send_to_any(request, deadline)
+        answer = await client.send_to_any(request, deadline)
     return next((each for each in answer.topics if each.name == topic), None)
 
 

@@ -53,7 +53,7 @@ def list_groups(arguments: argparse.Namespace, output: Output) -> int:
 
 def _with_decisions(admin: KafkaAdmin, groups: Sequence[GroupListing], output: Output) -> set[str]:
     try:
-        return groups_with_decisions(admin.client, groups)
+        return admin.client.run(groups_with_decisions(admin.client, groups))
     except KafkaError as error:
         output.note(f"Which groups keep decisions of exactly-once queries is not known: {error}")
         return set()

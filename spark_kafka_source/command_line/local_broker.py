@@ -104,7 +104,9 @@ def _cluster_id(servers: str) -> str | None:
     request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
     with KafkaAdmin(bootstrap_servers=servers, default_api_timeout_ms=_ASK_MS) as admin:
         try:
-            return admin.client.send_to_any(request, Deadline.after_ms(_ASK_MS)).cluster_id
+            return admin.client.run(
+                admin.client.send_to_any(request, Deadline.after_ms(_ASK_MS))
+            ).cluster_id
         except KafkaError:
             return None
 

@@ -40,9 +40,11 @@ def list_open(arguments: argparse.Namespace, output: Output) -> int:
     """Show open transactions, or those in given states. Note brokers that do not answer."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         client = admin.client
-        listed, failures = list_transactions(client, arguments.state or OPEN)
+        listed, failures = client.run(list_transactions(client, arguments.state or OPEN))
         wanted = [each for each in listed if _is_wanted(each.transactional_id, arguments.prefix)]
-        described = describe_transactions(client, [each.transactional_id for each in wanted])
+        described = client.run(
+            describe_transactions(client, [each.transactional_id for each in wanted])
+        )
         found = [each for each in described.values() if each is not None]
         tasks = task_transactions(client, found)
     for broker, error in failures.items():

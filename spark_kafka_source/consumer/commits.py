@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.partition_arguments import Offsets
@@ -12,7 +11,7 @@ from spark_kafka_source.consumer.partition_arguments import offsets as checked_o
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.fetch.positions import Positions
-from spark_kafka_source.groups import GroupProtocol, MemberOf, OffsetAndMetadata, committed
+from spark_kafka_source.groups import GroupProtocol, MemberOf, OffsetAndMetadata
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -57,19 +56,13 @@ class Commits:
         committer.run_callbacks()
         committer.begin(wanted, self._member_of, callback=callback)
 
-    def committed(
-        self, client: KafkaClient, topic_partitions: Iterable[TopicPartition], timeout_ms: int
+    async def committed(
+        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Return the group's offsets, without partitions that have none. Empty without a group."""
-        if self._config.group is None:
+        if self._committer is None:
             return {}
-        return committed(
-            client,
-            self._config.group.group_id,
-            topic_partitions,
-            timeout_ms=timeout_ms,
-            member_of=self._member_of,
-        )
+        return await self._committer.committed(topic_partitions, self._member_of, timeout_ms)
 
     def require_group(self) -> None:
         """Raise `ConfigurationError` without a group."""
@@ -134,8 +127,10 @@ class Commits:
     def close(self, deadline: Deadline) -> None:
         """Wait for the requested commits until the deadline, and run their callbacks."""
         if self._committer is not None:
-            self._committer.close(deadline)
-            self._committer.run_callbacks()
+            committer = self._committer
+            self._wait(lambda: committer.is_idle, deadline)
+            committer.close()
+            committer.run_callbacks()
 
     def _group_committer(self) -> Committer:
         if self._committer is None:

@@ -1,19 +1,17 @@
-"""Commits of a consumer, one after another, in a thread of their own.
+"""Commits of a consumer, one after another.
 
 So no commit overtakes another: a commit that waits comes after all earlier asynchronous ones.
 """
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import KafkaTimeoutError, LocalError
-from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, commit_offsets
-from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.errors import ClosedError, KafkaTimeoutError, LocalError
+from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, commit_offsets, committed
+from spark_kafka_source.net import Conversations, Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
@@ -25,8 +23,6 @@ Wait = Callable[[Callable[[], bool], Deadline], bool]
 
 _MOST_WAITING = 1_000
 _LAST_TRY_SECONDS = 0.5
-# The time for the thread to end after its client is closed.
-_LAST_WORDS_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,26 +39,29 @@ class Commit:
 
 
 class Committer:
-    """Queue of commits. Only the consumer's thread uses it, and runs all callbacks."""
+    """Queue of commits. The consumer's calls let it go on, and run the callbacks."""
 
     def __init__(
         self,
         client: KafkaClient,
         group_id: str,
-        done: Wakeup,
+        conversations: Conversations,
         on_commit: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """Wake `done` after each commit. `on_commit` gets the duration in ms."""
-        self._client = client.sibling()
+        """`conversations` are for commits alone. `on_commit` gets the duration of each in ms."""
+        self._client = client
         self._group_id = group_id
-        self._done = done
+        self._conversations = conversations
         self._on_commit = on_commit
-        self._changed = threading.Condition()
         self._waiting: deque[Commit] = deque()
         self._finished: deque[Commit] = deque()
-        self._thread: threading.Thread | None = None
-        self._is_closing = False
+        self._running: Running[None] | None = None
         self._is_telling = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all commits are done."""
+        return not self._waiting
 
     def commit(
         self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int, wait: Wait
@@ -95,23 +94,20 @@ class Committer:
         if timeout_ms is None:
             timeout_ms = self._client.config.default_api_timeout_ms
         commit = Commit(dict(offsets), member_of, callback, Deadline.after_ms(timeout_ms))
-        with self._changed:
-            if len(self._waiting) >= _MOST_WAITING:
-                raise LocalError(
-                    f"{_MOST_WAITING} commits to group {self._group_id!r} wait already"
-                )
-            self._waiting.append(commit)
-            self._changed.notify_all()
-        if self._thread is None:
-            name = f"commits of group {self._group_id}"
-            self._thread = threading.Thread(
-                target=copy_context().run, args=[self._run], name=name, daemon=True
-            )
-            self._thread.start()
+        if len(self._waiting) >= _MOST_WAITING:
+            raise LocalError(f"{_MOST_WAITING} commits to group {self._group_id!r} wait already")
+        self._waiting.append(commit)
+        self._go_on()
         return commit
+
+    def _go_on(self) -> None:
+        # A Ctrl-C may have ended the conversation. The queue has its commit still.
+        if self._waiting and (self._running is None or self._running.is_done):
+            self._running = self._conversations.begin(self._commit_waiting())
 
     def run_callbacks(self) -> None:
         """Call the callbacks of finished commits, in order."""
+        self._go_on()
         if self._is_telling:  # A callback may commit, too.
             return
         self._is_telling = True
@@ -124,42 +120,48 @@ class Committer:
         finally:
             self._is_telling = False
 
-    def close(self, deadline: Deadline) -> None:
-        """Wait for all commits until the deadline, give up the rest, and end the thread.
+    async def committed(
+        self,
+        topic_partitions: Iterable[TopicPartition],
+        member_of: MemberOf | None,
+        timeout_ms: int,
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """Return the group's offsets, without partitions that have none."""
+        return await committed(
+            self._client,
+            self._group_id,
+            topic_partitions,
+            timeout_ms=timeout_ms,
+            member_of=member_of,
+        )
 
-        The callbacks are not called here.
-        """
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(deadline.remaining_seconds())
-        self._client.close()
-        if self._thread is not None:
-            self._thread.join(_LAST_WORDS_SECONDS)
+    def close(self) -> None:
+        """Give up the commits that are not done. Their callbacks get the error."""
+        if self._running is not None:
+            self._running.give_up()
+        while self._waiting:
+            self._waiting[0].error = ClosedError("the consumer was closed before the commit ended")
+            self._end_first()
 
-    # -- the thread --------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        while (commit := self._next()) is not None:
+    async def _commit_waiting(self) -> None:
+        while self._waiting:
+            commit = self._waiting[0]
             began_seconds = time.monotonic()
             try:
-                self._commit(commit)
+                await self._commit(commit)
             except Exception as error:
                 commit.error = error
             commit.took_ms = (time.monotonic() - began_seconds) * 1000
-            self._finished.append(commit)
-            commit.is_done = True
-            self._done.wake()
+            self._end_first()
 
-    def _next(self) -> Commit | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_closing)
-            return self._waiting.popleft() if self._waiting else None
+    def _end_first(self) -> None:
+        commit = self._waiting.popleft()
+        self._finished.append(commit)
+        commit.is_done = True
 
-    def _commit(self, commit: Commit) -> None:
+    async def _commit(self, commit: Commit) -> None:
         timeout_ms = max(1, commit.deadline.remaining_ms())
-        commit_offsets(
+        await commit_offsets(
             self._client,
             self._group_id,
             {where: at.offset for where, at in commit.offsets.items()},

@@ -1,19 +1,19 @@
 """Kafka's consumer, with Arrow records: https://kafka.apache.org/documentation/#consumerapi."""
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Concatenate, Never, ParamSpec, TypeVar, overload
 
 # The first consumer with typed values, or with dead letters, imports what they need.
 from spark_kafka_source import consumer, dead_letters
-from spark_kafka_source.client import KafkaClient, Lookups, Topic
+from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
+from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.column_names import checked_columns
 from spark_kafka_source.consumer.commits import Commits
 from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer
@@ -46,7 +46,7 @@ from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Deadline, TokenProvider, readable
+from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
@@ -129,11 +129,13 @@ class KafkaConsumer:
         self._client = KafkaClient(self._config.client)
         self._first_contact = FirstContact(self._client)
         self._one_thread = OneThread()
-        self._waiting = Waiting(self._client)
+        self._waiting = Waiting()
         self._typed = self._new_typed()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
-        self._log_lookups = LogLookups(self._waiting, self._config.fetch.isolation_level)
+        self._log_lookups = LogLookups(
+            self._client, self._waiting, self._config.fetch.isolation_level
+        )
         self._seeking = Seeking(self._positions, self._reading.starts, self._waiting)
         self._subscription = Subscription(
             self._client,
@@ -160,8 +162,7 @@ class KafkaConsumer:
     def _new_typed(self) -> "consumer.TypedDecoding | None":
         if not self._config.typed.parts:
             return None
-        # Own lookups: a silent registry must not block requests to brokers.
-        lookups = Lookups(self._client, self._waiting.wakeup)
+        lookups = Background(self._waiting.wakeup)
         with spelt(self._config.spelling):
             return consumer.TypedDecoding(
                 self._config.typed, self._columns_read, lookups, self._new_letters()
@@ -172,7 +173,8 @@ class KafkaConsumer:
         if not topic:
             return None
         destination = dead_letters.Destination(self._config.client, topic)
-        return consumer.LetterWrites(destination, Lookups(self._client, self._waiting.wakeup))
+        writes = Background(self._waiting.wakeup)
+        return consumer.LetterWrites(destination, self._client, self._waiting.lookups, writes)
 
     @property
     def _columns_read(self) -> tuple[str, ...]:
@@ -196,10 +198,8 @@ class KafkaConsumer:
             describe=self._describe_unknown,
         )
 
-    def _describe_unknown(
-        self, client: KafkaClient, names: list[str], deadline: Deadline
-    ) -> list[Topic]:
-        return self._subscription.describe(client, names, deadline)
+    async def _describe_unknown(self, names: list[str], deadline: Deadline) -> list[Topic]:
+        return await self._subscription.describe(names, deadline)
 
     def _end_of(self, position: Position) -> int | None:
         committed_only = self._config.fetch.isolation_level.value
@@ -209,12 +209,13 @@ class KafkaConsumer:
         if self._config.group is None:
             return None
         count = self._metrics.commit_ms.record
-        return Committer(self._client, self._config.group.group_id, self._waiting.wakeup, count)
+        group_id = self._config.group.group_id
+        return Committer(self._client, group_id, self._waiting.commits, count)
 
-    def _begin_at(
-        self, client: KafkaClient, topic_partitions: Collection[TopicPartition], timeout_ms: int
+    async def _begin_at(
+        self, topic_partitions: Collection[TopicPartition], timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndEpoch]:
-        found = self._commits.committed(client, topic_partitions, timeout_ms)
+        found = await self._commits.committed(topic_partitions, timeout_ms)
         return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
     def _begin_commit(self, timeout_ms: int | None) -> Commit | None:
@@ -330,6 +331,7 @@ class KafkaConsumer:
     def _taken(self, deadline: Deadline) -> list[Taken]:
         while True:
             self._waiting.raise_if_woken()
+            self._waiting.step()
             self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
@@ -363,14 +365,9 @@ class KafkaConsumer:
             self._commits.due_seconds,
             self._subscription.next_look_seconds,
         ]
-        now_seconds = time.monotonic()
-        soonest_seconds = min(each for each in moments if each is not None) - now_seconds
-        waited_for = [
-            self._waiting.wakeup,
-            *self._reading.waited_for,
-            *self._subscription.waited_for,
-        ]
-        readable(waited_for, Deadline.after_ms(max(0, int(soonest_seconds * 1000) + 1)))
+        soonest_seconds = min(each for each in moments if each is not None)
+        until = Deadline(soonest_seconds, deadline.timeout_ms)
+        self._waiting.once(until, [*self._reading.waited_for, *self._subscription.waited_for])
 
     def _count_fetch(self, done: FetchDone) -> None:
         self._metrics.fetch_ms.record(done.seconds * 1000)
@@ -554,7 +551,7 @@ class KafkaConsumer:
         time_ms = self._or_default(timeout_ms)
         found = self._waiting.ask(
             "OffsetFetch",
-            lambda client: self._commits.committed(client, partitions, time_ms),
+            self._commits.committed(partitions, time_ms),
             time_ms,
         )
         return {each: found.get(each) for each in partitions}

@@ -7,8 +7,10 @@ from functools import partial
 import pyarrow as pa
 
 from spark_kafka_source import dead_letters
-from spark_kafka_source.client import KafkaClient, Lookup, Lookups
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.background import Answer, Background
 from spark_kafka_source.consumer.unread import NotKnownYetError
+from spark_kafka_source.net import Conversations, Running
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import Letters, letters_are_read
@@ -26,7 +28,7 @@ class _Held:
     chunk: Chunk
     batch: pa.RecordBatch
     count: int
-    writing: Lookup[None]
+    writing: Answer[None]
 
 
 class LetterWrites:
@@ -35,11 +37,18 @@ class LetterWrites:
     So a silent leader of the topic of dead letters prolongs no poll, and other partitions go on.
     """
 
-    def __init__(self, destination: "dead_letters.Destination", lookups: Lookups) -> None:
-        """`lookups` are for these writes alone: they may last for minutes."""
-        self._topic, self._lookups = destination.topic, lookups
+    def __init__(
+        self,
+        destination: "dead_letters.Destination",
+        client: KafkaClient,
+        lookups: Conversations,
+        writes: Background,
+    ) -> None:
+        """`writes` is for these writes alone: they may last for minutes."""
+        self._topic, self._writes = destination.topic, writes
+        self._client, self._lookups = client, lookups
         self._writer = dead_letters.DeadLetters(destination)
-        self._checking: Lookup[None] | None = None
+        self._checking: Running[None] | None = None
         self._is_checked = False
         self._held: dict[TopicPartition, _Held] = {}
         self.count = 0
@@ -48,7 +57,7 @@ class LetterWrites:
     def close(self) -> None:
         """Close the producer, and give up the letters that are not written."""
         self._writer.close(_CLOSE_SECONDS)
-        self._lookups.close()
+        self._writes.close()
 
     def check(self, topic: str) -> None:
         """Check the topic of dead letters, once, before the first record of any `topic`.
@@ -61,15 +70,14 @@ class LetterWrites:
         if self._is_checked:
             return
         if self._checking is None:
-            self._checking = self._lookups.ask(self._check)
+            self._checking = self._lookups.begin(
+                dead_letters.check_topic(self._client, self._topic)
+            )
         if not self._checking.is_done:
             raise NotKnownYetError
         checked, self._checking = self._checking, None
         checked.result()
         self._is_checked = True
-
-    def _check(self, client: KafkaClient) -> None:
-        dead_letters.check_topic(client, self._topic)
 
     def write(self, chunk: Chunk, batch: pa.RecordBatch, letters: Letters) -> None:
         """Begin to write letters, and hold the chunk's good records. Raises `NotKnownYetError`."""
@@ -77,12 +85,12 @@ class LetterWrites:
             place = f"{letters.topic_partition} at offset {letters.offsets[0]}"
             text = "Sends bad records to topic %r, later ones without a log line: %s: %s"
             logger.warning(text, self._topic, place, letters.reason)
-        writing = self._lookups.ask(partial(self._write, letters))
+        writing = self._writes.ask(partial(self._write, letters))
         count = len(letters.offsets)
         self._held[chunk.topic_partition] = _Held(chunk, batch, count, writing)
         raise NotKnownYetError
 
-    def _write(self, letters: Letters, _: KafkaClient) -> None:
+    def _write(self, letters: Letters) -> None:
         self._writer.send(letters).wait()
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:

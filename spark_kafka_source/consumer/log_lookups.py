@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from spark_kafka_source.client import Topic
+from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.consumer.subscription import describe_topics
 from spark_kafka_source.consumer.waiting import Waiting
@@ -25,7 +25,10 @@ Timestamps = Mapping[TopicPartition, int]
 class LogLookups:
     """Questions to the cluster. Each waits up to its timeout, and can be woken."""
 
-    def __init__(self, waiting: Waiting, isolation_level: IsolationLevel) -> None:
+    def __init__(
+        self, client: KafkaClient, waiting: Waiting, isolation_level: IsolationLevel
+    ) -> None:
+        self._client = client
         self._waiting = waiting
         self._isolation_level = isolation_level
 
@@ -33,7 +36,7 @@ class LogLookups:
         """Return these topics, or all for None."""
         return self._waiting.ask(
             "Metadata",
-            lambda client: describe_topics(client, names, Deadline.after_ms(timeout_ms)),
+            describe_topics(self._client, names, Deadline.after_ms(timeout_ms)),
             timeout_ms,
         )
 
@@ -76,6 +79,6 @@ class LogLookups:
         level = self._isolation_level
         return self._waiting.ask(
             "ListOffsets",
-            lambda client: offsets_for_times(client, timestamps, level, timeout_ms=timeout_ms),
+            offsets_for_times(self._client, timestamps, level, timeout_ms=timeout_ms),
             timeout_ms,
         )

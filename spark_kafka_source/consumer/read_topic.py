@@ -194,9 +194,9 @@ class _TopicRead:
 
     def _planned(self, client: KafkaClient) -> list[OffsetRange]:
         level = self._config.fetch.isolation_level
-        topics = {each.name: each for each in _described(client, list(self._wanted))}
+        topics = {each.name: each for each in client.run(_described(client, list(self._wanted)))}
         partitions = [each for name in topics for each in self._partitions(topics[name])]
-        latest = latest_offsets(client, partitions, level)
+        latest = client.run(latest_offsets(client, partitions, level))
         starts = self._start.find(client, latest, level)
         ends = self._ends = self._to.find(client, latest, level)
         _check_order(starts, ends)
@@ -243,17 +243,17 @@ def _wanted(topic: Topics) -> dict[str, set[int] | None]:
     return found
 
 
-def _described(client: KafkaClient, names: list[str]) -> list[Topic]:
+async def _described(client: KafkaClient, names: list[str]) -> list[Topic]:
     """Return the topics. Raises `TopicNotFoundError` for one that stays unknown for two seconds."""
 
-    def attempt(deadline: Deadline) -> list[Topic]:
-        found = client.topics(names, deadline)
+    async def attempt(deadline: Deadline) -> list[Topic]:
+        found = await client.topics(names, deadline)
         for each in found:
             if each.error.code:
                 raise topic_failure(each.error, each.name)
         return found
 
-    return client.retrying("Metadata", patient(attempt))
+    return await client.retrying("Metadata", patient(attempt))
 
 
 def _check_order(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
@@ -264,7 +264,7 @@ def _check_order(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartit
 
 
 def _warn_of_order(client: KafkaClient, names: list[str]) -> None:
-    unordered = sorted(set(names) - log_append_topics(client, names))
+    unordered = sorted(set(names) - client.run(log_append_topics(client, names)))
     if unordered:
         logger.warning(
             "'to' ends each partition at its first record of that time or later. In %s the "

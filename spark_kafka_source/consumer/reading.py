@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookups
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient
 from spark_kafka_source.consumer.consumer_records import Taken
 from spark_kafka_source.consumer.reset import Resetting
 from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
@@ -20,6 +20,7 @@ from spark_kafka_source.fetch.partition_lookups import PartitionLookups
 from spark_kafka_source.fetch.position_checks import log_of
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reader import Describe, LogReader
+from spark_kafka_source.net import Conversations
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -43,9 +44,9 @@ class Reading:
         reset: ResetPolicy,
         committed: Committed,
         *,
-        lookups: Lookups,
+        lookups: Conversations,
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
-        describe: Describe = KafkaClient.topics,
+        describe: Describe | None = None,
     ) -> None:
         self._client = client
         self._decoding = decoding
@@ -63,7 +64,7 @@ class Reading:
         self._unread: WeakKeyDictionary[Fetched, Unread] = WeakKeyDictionary()
         self._last: TopicPartition | None = None
         self._kept: _Kept | None = None
-        self.starts = Starts(committed, reset, decoding.fetch.isolation_level, lookups.wake)
+        self.starts = Starts(client, committed, reset, decoding.fetch.isolation_level)
         self._start_lookups: PartitionLookups[ResetPolicy | None, OffsetAndEpoch]
         self._start_lookups = PartitionLookups(
             lookups,
@@ -210,10 +211,10 @@ class Reading:
             }
         )
 
-    def _find_starts(
-        self, client: KafkaClient, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch]
+    async def _find_starts(
+        self, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch]
     ) -> None:
-        self.starts.find(client, wanted, found, LOOKUP_MS)
+        await self.starts.find(wanted, found, LOOKUP_MS)
 
     def _begin(self, position: Position, _: ResetPolicy | None, at: OffsetAndEpoch) -> None:
         position.seek(*at)

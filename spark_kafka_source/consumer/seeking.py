@@ -64,7 +64,7 @@ class Seeking:
         names = ", ".join(map(str, wanted))
         self._waiting.ask(
             f"position of {names}",
-            lambda client: self._starts.find(client, wanted, found, timeout_ms),
+            self._starts.find(wanted, found, timeout_ms),
             timeout_ms,
         )
         for each in positions:

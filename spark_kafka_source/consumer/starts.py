@@ -10,14 +10,14 @@ from spark_kafka_source.fetch.offsets import (
     OffsetAndTimestamp,
     offsets_for_times,
 )
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
 Committed = Callable[
-    [KafkaClient, Collection[TopicPartition], int], Mapping[TopicPartition, OffsetAndEpoch]
+    [Collection[TopicPartition], int], Conversation[Mapping[TopicPartition, OffsetAndEpoch]]
 ]
-"""A function of the client, the partitions and the timeout in ms.
+"""A conversation about the partitions, with a timeout in ms.
 
 It returns the group's committed offsets, without partitions that have none."""
 
@@ -26,27 +26,22 @@ Wanted = Mapping[TopicPartition, ResetPolicy | None]
 
 
 class Starts:
-    """Finder of start offsets, for any thread."""
+    """Finder of start offsets."""
 
     def __init__(
         self,
+        client: KafkaClient,
         committed: Committed,
         reset: ResetPolicy,
         isolation_level: IsolationLevel,
-        on_answer: Callable[[], None],
     ) -> None:
-        """Keep what `find` needs. `find` calls `on_answer` whenever it has found some starts."""
+        self._client = client
         self._committed = committed
         self._reset = reset
         self._isolation_level = isolation_level
-        self._on_answer = on_answer
 
-    def find(
-        self,
-        client: KafkaClient,
-        wanted: Wanted,
-        found: dict[TopicPartition, OffsetAndEpoch],
-        timeout_ms: int,
+    async def find(
+        self, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch], timeout_ms: int
     ) -> None:
         """Put each start into `found` as soon as its answer is here.
 
@@ -56,43 +51,34 @@ class Starts:
         deadline = Deadline.after_ms(timeout_ms)
         uncommitted = [where for where, policy in wanted.items() if policy is None]
         if uncommitted:
-            found.update(self._committed(client, uncommitted, timeout_ms))
-            self._on_answer()
+            found.update(await self._committed(uncommitted, timeout_ms))
         policies = {
             where: policy or self._reset for where, policy in wanted.items() if where not in found
         }
         nowhere = [where for where, policy in policies.items() if policy.is_none]
         if nowhere:
             raise NoOffsetError(nowhere)
-        late = self._list(client, policies, found, deadline)
-        self._list(client, dict.fromkeys(late, LATEST), found, deadline)
+        late = await self._list(policies, found, deadline)
+        await self._list(dict.fromkeys(late, LATEST), found, deadline)
 
-    def _list(
+    async def _list(
         self,
-        client: KafkaClient,
         policies: Mapping[TopicPartition, ResetPolicy],
         found: dict[TopicPartition, OffsetAndEpoch],
         deadline: Deadline,
     ) -> list[TopicPartition]:
         """Return the partitions that have no record as late as the policy's timestamp."""
-        listed: dict[TopicPartition, OffsetAndTimestamp] = {}
 
-        def share() -> None:
-            new = {
-                where: OffsetAndEpoch(at.offset, at.leader_epoch)
-                for where, at in listed.items()
-                if at.offset != NO_OFFSET
-            }
-            # One update for all: the next fetch asks for the starts that the consumer finds here.
-            found.update(new)
-            self._on_answer()
+        def share(listed: Mapping[TopicPartition, OffsetAndTimestamp]) -> None:
+            for where, at in listed.items():
+                if at.offset != NO_OFFSET:
+                    found[where] = OffsetAndEpoch(at.offset, at.leader_epoch)
 
-        offsets_for_times(
-            client,
+        listed = await offsets_for_times(
+            self._client,
             {where: policy.timestamp_now() for where, policy in policies.items()},
             self._isolation_level,
             timeout_ms=deadline.remaining_ms(),
-            found=listed,
             on_answer=share,
         )
         return [where for where, at in listed.items() if at.offset == NO_OFFSET]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, Retry, Topic
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Retry, Topic
 from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
@@ -24,7 +24,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversations, Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
@@ -58,7 +58,7 @@ class Subscription:
         assignors: Sequence[Assignor],
         positions: Positions,
         *,
-        lookups: Lookups,
+        lookups: Conversations,
         begin_commit: Callable[[int | None], Commit | None],
         wait: Wait,
         metrics: GroupMetrics,
@@ -83,8 +83,8 @@ class Subscription:
         self._look_at_seconds = 0.0
         self._looks_in_vain = 0
         self._seldom = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
-        self._look: Lookup[list[Topic]] | None = None
-        self._look_to_join: Lookup[list[Topic]] | None = None
+        self._look: Running[list[Topic]] | None = None
+        self._look_to_join: Running[list[Topic]] | None = None
         self._has_looked = False
         self._has_found_all = False
         self._giving_up: _GivingUp | None = None
@@ -115,8 +115,7 @@ class Subscription:
 
     def member(self) -> Member | None:
         """Return this consumer's member identity, or None outside of a generation."""
-        membership = self._membership  # The thread of commits calls this, too.
-        return None if membership is None else membership.member
+        return None if self._membership is None else self._membership.member
 
     @property
     def waited_for(self) -> list[Any]:
@@ -246,22 +245,21 @@ class Subscription:
             bool(self.topics) and not (in_group and self._has_found_all)
         )
 
-    def _begin_look(self) -> Lookup[list[Topic]]:
+    def _begin_look(self) -> Running[list[Topic]]:
         if self._look is None:
             names = None if self._pattern is not None else self.topics
             # A topic that was there was deleted since: its readers do not make it again.
             create = self._may_create and names is not None and not self._has_found_all
-            self._look = self._lookups.ask(
-                lambda client: describe_topics(
-                    client, names, Deadline.after_ms(LOOKUP_MS), create=create
-                )
+            deadline = Deadline.after_ms(LOOKUP_MS)
+            self._look = self._lookups.begin(
+                describe_topics(self._client, names, deadline, create=create)
             )
         return self._look
 
-    def describe(self, client: KafkaClient, names: list[str], deadline: Deadline) -> list[Topic]:
+    async def describe(self, names: list[str], deadline: Deadline) -> list[Topic]:
         """Ask for topics with unknown leaders. A broker may create an assigned one."""
         create = self._may_create and not self.is_active and self._assigned.isdisjoint(names)
-        found = _ask_for(client, names, deadline, create=create)
+        found = await _ask_for(self._client, names, deadline, create=create)
         self._assigned.update(each.name for each in found if not each.error.code)
         return found
 
@@ -390,7 +388,7 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
         raise LocalError(f"The pattern {pattern!r} is no regular expression: {error}") from error
 
 
-def describe_topics(
+async def describe_topics(
     client: KafkaClient,
     names: Iterable[str] | None,
     deadline: Deadline,
@@ -403,13 +401,13 @@ def describe_topics(
     """
     names = None if names is None else list(names)
     attempt = partial(_ask_for, client, names, create=create)
-    return client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())
+    return await client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())
 
 
-def _ask_for(
+async def _ask_for(
     client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
 ) -> list[Topic]:
-    found = client.topics(names, deadline, create=create)
+    found = await client.topics(names, deadline, create=create)
     if create and any(each.error == _DENIED for each in found):
-        return client.topics(names, deadline)  # A reader needs no right to create topics.
+        return await client.topics(names, deadline)  # A reader needs no right to create topics.
     return found

@@ -92,7 +92,7 @@ class GivenBound:
             if isinstance(place, _Time) and place.timestamp_ms != LATEST_TIMESTAMP
         }
         found = {each: end.offset for each, end in latest.items()}
-        for each, at in list_offsets(client, times, isolation_level).items():
+        for each, at in client.run(list_offsets(client, times, isolation_level)).items():
             # The log may have grown since the look at its end.
             found[each] = found[each] if at.offset == NO_OFFSET else min(at.offset, found[each])
         offsets = {each: at.offset for each, at in places.items() if isinstance(at, _Offset)}
@@ -141,10 +141,10 @@ def _beyond(
     client: KafkaClient, where: TopicPartition, offset: int, seen: int, level: IsolationLevel
 ) -> OffsetOutOfRangeError:
     """Return the error of an offset beyond what can be read. A transaction may hide more."""
-    (earliest,) = earliest_offsets(client, [where]).values()
+    (earliest,) = client.run(earliest_offsets(client, [where])).values()
     if level is IsolationLevel.READ_UNCOMMITTED:
         return OffsetOutOfRangeError(where, offset, earliest, seen)
-    end = latest_offsets(client, [where])[where].offset
+    end = client.run(latest_offsets(client, [where]))[where].offset
     if offset > end:
         return OffsetOutOfRangeError(where, offset, earliest, end)
     return OffsetOutOfRangeError(where, offset, earliest, seen, held_up=end)

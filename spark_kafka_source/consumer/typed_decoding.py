@@ -4,12 +4,12 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 import pyarrow as pa
 
-from spark_kafka_source.client import Lookup, Lookups
+from spark_kafka_source.consumer.background import Answer, Background
 from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.records import Chunk
@@ -48,7 +48,7 @@ class TypedDecoding:
         self,
         config: TypedConfig,
         columns: tuple[str, ...],
-        lookups: Lookups,
+        lookups: Background,
         letters: LetterWrites | None = None,
     ) -> None:
         """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used.
@@ -144,9 +144,9 @@ class TypedDecoding:
 class _Answers(Generic[K, V]):
     """Answers to questions that run in other threads."""
 
-    def __init__(self, lookups: Lookups, question: Callable[[K], V]) -> None:
+    def __init__(self, lookups: Background, question: Callable[[K], V]) -> None:
         self._lookups, self._question = lookups, question
-        self._under_way: dict[K, Lookup[V]] = {}
+        self._under_way: dict[K, Answer[V]] = {}
 
     def get(self, key: K) -> V:
         """Return the answer, once. Without one, ask and raise `NotKnownYetError`.
@@ -155,23 +155,18 @@ class _Answers(Generic[K, V]):
         """
         lookup = self._under_way.get(key)
         if lookup is None:
-            question = partial(self._asked, key)
-            self._under_way[key] = self._lookups.ask(question)
+            self._under_way[key] = self._lookups.ask(partial(self._question, key))
             raise NotKnownYetError
         if not lookup.is_done:
             raise NotKnownYetError
         del self._under_way[key]
         return lookup.result()
 
-    def _asked(self, key: K, _: Any) -> V:
-        """Ask without the client, because the registry is no broker."""
-        return self._question(key)
-
 
 class _Schemas:
     """`SchemaSource` that does not wait."""
 
-    def __init__(self, lookups: Lookups, registry: RegistryClient) -> None:
+    def __init__(self, lookups: Background, registry: RegistryClient) -> None:
         self._registry = registry
         self._answers = _Answers(lookups, self._found)
 

@@ -1,11 +1,17 @@
 """The waits of a consumer's calls, which another thread can end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from spark_kafka_source.client import KafkaClient, Lookups
 from spark_kafka_source.errors import KafkaTimeoutError, LocalError
-from spark_kafka_source.net import Deadline, Wakeup, readable
+from spark_kafka_source.net import (
+    Conversation,
+    Conversations,
+    Deadline,
+    HasFileno,
+    Wakeup,
+    readable,
+)
 
 T = TypeVar("T")
 
@@ -18,14 +24,16 @@ class WakeupError(LocalError):
 
 
 class Waiting:
-    """The waits of one consumer. Questions to brokers go to threads of their own.
+    """The waits of one consumer, and its conversations with brokers, which go on meanwhile.
 
-    Without `ignored`, a wait raises `WakeupError` after `wake`. A consumer that ends ignores it.
+    `lookups` and `commits` are apart: a commit waits for no turn behind look-ups. Without
+    `ignored`, a wait raises `WakeupError` after `wake`. A consumer that ends ignores it.
     """
 
-    def __init__(self, client: KafkaClient) -> None:
+    def __init__(self) -> None:
         self.wakeup = Wakeup()
-        self.lookups = Lookups(client, self.wakeup)
+        self.lookups = Conversations()
+        self.commits = Conversations()
         self.ignored = False
         self._is_woken = False
 
@@ -41,33 +49,47 @@ class Waiting:
             self._is_woken = False
             raise WakeupError("wakeup() was called")
 
+    def step(self) -> None:
+        """Let all conversations go on. Do not wait."""
+        self.commits.step()
+        self.lookups.step()
+
+    def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
+        """Wait until a conversation can go on, one of `things` is readable, or the moment."""
+        waits = [self.commits.wait, self.lookups.wait]
+        until = Deadline.first(until, *(each.until for each in waits))
+        asked = [thing for each in waits for thing in each.things]
+        readable([self.wakeup, *asked, *things], until)
+
     def until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
         """Wait until `is_so()` or the deadline. Return whether it is so. Raises `WakeupError`."""
         while not is_so():
             self.raise_if_woken()
+            self.step()
             if is_so():
                 return True
             if deadline.expired:
                 return False
-            readable([self.wakeup], deadline)
+            self.once(deadline)
         return True
 
-    def ask(self, what: str, question: Callable[[KafkaClient], T], timeout_ms: int) -> T:
+    def ask(self, what: str, question: Conversation[T], timeout_ms: int) -> T:
         """Ask brokers, and wait for the answer. Raises `KafkaTimeoutError`, `WakeupError`.
 
         `what` names the question in an error.
         """
-        lookup = self.lookups.ask(question)
         deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
+        asked = self.lookups.begin(question)
         try:
-            if not self.until(lambda: lookup.is_done, deadline):
+            if not self.until(lambda: asked.is_done, deadline):
                 raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
         except BaseException:
-            self.lookups.give_up(lookup)
+            asked.give_up()
             raise
-        return lookup.result()
+        return asked.result()
 
     def close(self) -> None:
-        """Give up all questions."""
+        """Give up all conversations."""
+        self.commits.close()
         self.lookups.close()
         self.wakeup.close()

@@ -24,7 +24,7 @@ _DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 _NO_NAME = error_named("INVALID_TOPIC_EXCEPTION")
 
 
-def check_topic(client: KafkaClient, topic: str) -> None:
+async def check_topic(client: KafkaClient, topic: str) -> None:
     """Raise `ConfigurationError` unless the topic exists and the user may write to it.
 
     The topic is not created, even if brokers create topics by themselves: they would give it the
@@ -32,8 +32,8 @@ def check_topic(client: KafkaClient, topic: str) -> None:
     """
     patience = Deadline.after_ms(PATIENCE_MS)
 
-    def attempt(deadline: Deadline) -> None:
-        found = topic_with_rights(client, topic, deadline)
+    async def attempt(deadline: Deadline) -> None:
+        found = await topic_with_rights(client, topic, deadline)
         error = error_code(found.error_code) if found else _UNKNOWN_TOPIC
         if error == _UNKNOWN_TOPIC and patience.expired:
             expected = f"{CREATE_IT}. Or name one that exists"
@@ -51,4 +51,4 @@ def check_topic(client: KafkaClient, topic: str) -> None:
             failure.remedy = Remedy.RETRY  # Leaders of other topics stay known.
             raise failure
 
-    client.retrying("Metadata", attempt)
+    await client.retrying("Metadata", attempt)

@@ -41,12 +41,14 @@ def check_newest(client: KafkaClient, topic: str, deadline: Deadline) -> list[Fi
     """Return a finding for records from the future, which point at a clock that is wrong."""
     timeout_ms = max(1, deadline.remaining_ms() // 2)  # It asks twice.
     try:
-        client.retrying(
-            "Metadata", lambda until: client.topics([topic], until), timeout_ms=timeout_ms
+        client.run(
+            client.retrying(
+                "Metadata", lambda until: client.topics([topic], until), timeout_ms=timeout_ms
+            )
         )
         partitions = client.cluster.topics[topic].topic_partitions
         wanted = dict.fromkeys(partitions, _MAX_TIMESTAMP)
-        newest = offsets_for_times(client, wanted, timeout_ms=timeout_ms)
+        newest = client.run(offsets_for_times(client, wanted, timeout_ms=timeout_ms))
     except (KafkaError, KeyError) as error:
         return [unknown("clock", topic, f"no timestamps of records: {str(error)[:200]}")]
     now_ms = time.time_ns() // 1_000_000

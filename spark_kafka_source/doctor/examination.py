@@ -158,7 +158,7 @@ def _advertised(finding: Finding) -> Finding:
 def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
     request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
     try:
-        answer = client.send_to_any(request, deadline)
+        answer = client.run(client.send_to_any(request, deadline))
         client.cluster.update(answer)
     except KafkaError as error:
         return failed("cluster", "", error, _SERVERS, "See the findings for the brokers")

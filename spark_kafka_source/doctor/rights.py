@@ -33,7 +33,7 @@ _ELSEWHERE = {"NONE", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"} | {
 def check_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
     """Return the findings for a topic: leaders, replicas in sync, rights."""
     try:
-        found = topic_with_rights(client, topic, deadline)
+        found = client.run(topic_with_rights(client, topic, deadline))
     except KafkaError as error:
         return [failed("topic", topic, error, "--topic", "See the findings for the brokers")]
     if found is None:
@@ -48,8 +48,9 @@ def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Fin
     """Return the finding for the right to use a group. All brokers are asked side by side."""
     request = DescribeGroupsRequest(groups=[group], include_authorized_operations=True)
     brokers = dict.fromkeys(client.cluster.brokers.values(), request)
+    asked = client.send_to_each(brokers, deadline, max_version=_GROUPS_WITH_RIGHTS)
     codes: list[str] = []
-    for _, answer in client.answers(brokers, deadline, max_version=_GROUPS_WITH_RIGHTS):
+    for answer in client.run(asked).values():
         described = [] if isinstance(answer, KafkaError) else answer.groups
         for each in described:
             if each.group_id != group:
@@ -68,7 +69,7 @@ def check_transactional_id(client: KafkaClient, name: str, deadline: Deadline) -
     brokers = dict.fromkeys(client.cluster.brokers.values(), request)
     codes = [
         error_code(each.error_code).name
-        for _, answer in client.answers(brokers, deadline)
+        for answer in client.run(client.send_to_each(brokers, deadline)).values()
         if not isinstance(answer, KafkaError)
         for each in answer.transaction_states
         if each.transactional_id == name

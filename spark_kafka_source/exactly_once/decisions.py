@@ -18,7 +18,7 @@ from spark_kafka_source.exactly_once.errors import OtherDriverError, PrefixIsGro
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.groups import Member, OffsetAndMetadata, has_no_group
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.producer import ProducerFencedError, ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchRequestTopic
 from spark_kafka_source.topic_partition import TopicPartition
@@ -57,20 +57,20 @@ class Decisions:
         self._names = names
         self._coordinator = TransactionCoordinator(client, names.control_id)
 
-    def fence(self) -> ProducerId:
+    async def fence(self) -> ProducerId:
         """Fence all other drivers, and return the id and epoch with which this one can write.
 
         A decision that another driver has not finished is aborted.
         """
-        return self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
+        return await self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
-    def begin(self, control: ProducerId, parts: int) -> None:
+    async def begin(self, control: ProducerId, parts: int) -> None:
         """Begin the transaction for a decision of so many parts."""
         for part in range(parts):
             group_id = self._names.group_id(part)
-            self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
+            await self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
 
-    def record(
+    async def record(
         self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
     ) -> None:
         """Write a decision. It becomes valid by `decide`.
@@ -80,9 +80,9 @@ class Decisions:
         """
         for part, text in enumerate(decision.parts()):
             offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
-            self._record(control, part, {where: offset}, deadline)
+            await self._record(control, part, {where: offset}, deadline)
 
-    def _record(
+    async def _record(
         self,
         control: ProducerId,
         part: int,
@@ -91,18 +91,18 @@ class Decisions:
     ) -> None:
         member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
         commit = partial(self._coordinator.commit_offsets, control, member, offsets)
-        self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
+        await self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
 
-    def decide(self, control: ProducerId, deadline: Deadline) -> None:
+    async def decide(self, control: ProducerId, deadline: Deadline) -> None:
         """Commit the recorded decision, at once and for good."""
         end = partial(self._coordinator.end, control, commit=True)
-        self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
+        await self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
 
-    def undo(self, control: ProducerId) -> None:
+    async def undo(self, control: ProducerId) -> None:
         """Abort the begun transaction without a decision."""
-        self._of_last_driver(partial(self._coordinator.end, control, commit=False))
+        await self._of_last_driver(partial(self._coordinator.end, control, commit=False))
 
-    def last(
+    async def last(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
     ) -> Decision | None:
         """Return the last decision; None if there was none, or the brokers have forgotten it.
@@ -111,10 +111,10 @@ class Decisions:
         waits for a decision that a driver is about to make. Raises `PrefixIsGroupError` if the
         group has other offsets, and `ProtocolError` if a decision cannot be read.
         """
-        kept = self.kept(where, require_stable=require_stable)
+        kept = await self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
 
-    def confirmed(
+    async def confirmed(
         self, control: ProducerId, where: TopicPartition
     ) -> tuple[ProducerId, Kept | None]:
         """Return the last decision as the group's present coordinator tells it.
@@ -127,56 +127,57 @@ class Decisions:
         key = CoordinatorKey.of_group(self._names.group_id(0))
         what = f"a look at the last decision in {key}"
 
-        def attempt(deadline: Deadline) -> Kept | None:
-            self.begin(control, 1)
-            self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
+        async def attempt(deadline: Deadline) -> Kept | None:
+            await self.begin(control, 1)
+            await self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
             taker = self._client.cluster.coordinators.get(key)
-            self.undo(control)
-            found = self.kept(where)
+            await self.undo(control)
+            found = await self.kept(where)
             # Each look-up of a coordinator makes a new object.
             if taker is None or self._client.cluster.coordinators.get(key) is not taker:
                 raise BrokerError(_NOT_COORDINATOR, what)
             return found
 
-        kept = self._client.retrying(what, attempt)
+        kept = await self._client.retrying(what, attempt)
         renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
-        return self._of_last_driver(renew), kept
+        return await self._of_last_driver(renew), kept
 
-    def kept(
+    async def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
     ) -> Kept | None:
         """Return the last decision and the partition that holds it; see `last`."""
         for _ in range(_MOST_READS):
             try:
-                return self._read(where, require_stable=require_stable)
+                return await self._read(where, require_stable=require_stable)
             except ValueError as error:
                 failure = error
         what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
         raise ProtocolError(f"{what}: {failure}") from failure
 
-    def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Kept | None:
-        heads = self._heads(where, require_stable=require_stable)
+    async def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Kept | None:
+        heads = await self._heads(where, require_stable=require_stable)
         if not heads:
             return None
         # An earlier decision may still be at another topic.
         where = max(heads, key=lambda each: (heads[each].batch.batch_id, heads[each].number))
         parts = [heads[where]]
         for place in range(1, parts[0].count):
-            other = self._committed(place, where, require_stable=require_stable).get(where)
+            of_part = await self._committed(place, where, require_stable=require_stable)
+            other = of_part.get(where)
             if other is None:
                 raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
             parts.append(Part.parse(other.metadata))
         return Kept(where, joined(self._names, parts))
 
-    def _heads(
+    async def _heads(
         self, where: TopicPartition | None, *, require_stable: bool
     ) -> dict[TopicPartition, Part]:
         """Return the first parts of all decisions in the group, by partition."""
-        found = self._committed(0, require_stable=require_stable)
+        found = await self._committed(0, require_stable=require_stable)
         if where is not None and where not in found:
             # Brokers before 4.0 show a decision only soon after the end of its transaction. That
             # one is to come, they tell only to a request that names its partition.
-            found |= self._committed(0, where, require_stable=require_stable)
+            found |= await self._committed(0, where, require_stable=require_stable)
         heads: dict[TopicPartition, Part] = {}
         for each, offset in found.items():
             try:
@@ -186,7 +187,7 @@ class Decisions:
                 raise PrefixIsGroupError(self._names.prefix, reason) from error
         return heads
 
-    def _committed(
+    async def _committed(
         self, place: int, where: TopicPartition | None = None, *, require_stable: bool
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return a group's committed offsets, of all partitions or of one."""
@@ -204,8 +205,8 @@ class Decisions:
                 detail = lacking(error, group_id=group_id, access=Access.WRITE)
                 raise BrokerError(error, what, detail)
 
-        def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
-            answer = self._client.send_to_coordinator(
+        async def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
+            answer = await self._client.send_to_coordinator(
                 request, key, deadline, max_version=_OFFSET_FETCH
             )
             codes = [each.error_code for topic in answer.topics for each in topic.partitions]
@@ -221,11 +222,11 @@ class Decisions:
                     )
             return {where: each for where, each in found.items() if each.offset >= 0}
 
-        return self._client.retrying(what, attempt)
+        return await self._client.retrying(what, attempt)
 
-    def _of_last_driver(self, call: Callable[[], T]) -> T:
+    async def _of_last_driver(self, call: Callable[[], Conversation[T]]) -> T:
         try:
-            return call()
+            return await call()
         except BrokerError as error:
             if isinstance(error, ProducerFencedError) or error.error.name in _NOT_THE_LAST:
                 raise OtherDriverError(self._names.prefix, str(error)) from error
@@ -235,7 +236,7 @@ class Decisions:
             raise
 
 
-def existing(
+async def existing(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> TopicPartition | None:
     """Return one whose topic is not deleted. If there is none, no reader waits.
@@ -243,6 +244,6 @@ def existing(
     A topic with another error, as one without a leader, counts as one that exists.
     """
     by_topic = {each.topic: each for each in topic_partitions}
-    topics = client.retrying("Metadata", partial(client.topics, by_topic))
+    topics = await client.retrying("Metadata", partial(client.topics, by_topic))
     found = (by_topic[each.name] for each in topics if each.error.name != _NO_TOPIC)
     return next(found, None)

@@ -12,11 +12,11 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
     list_transactions,
 )
-from spark_kafka_source.client import KafkaClient, Lookup, Lookups
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.decision import Winner
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.producer import (
     PreparedTransaction,
     ProducerFencedError,
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 # Readers wait behind open transactions, but a micro-batch must not wait for silent brokers.
 _SWEEP_MS = 5_000
 _OLD_MS = 10_000
+_MOST_AT_ONCE = 8
 _ENDED = {"INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
 """Errors, besides fencing, of a coordinator that does not have the transaction open."""
 
@@ -79,9 +80,9 @@ def left_open(
     Each of the two requests takes at most `timeout_ms`, by default `default.api.timeout.ms`.
     """
     try:
-        listed, _ = list_transactions(client, [ONGOING], timeout_ms=timeout_ms)
+        listed, _ = client.run(list_transactions(client, [ONGOING], timeout_ms=timeout_ms))
         ids = [each.transactional_id for each in listed if is_wanted(each.transactional_id)]
-        found = describe_transactions(client, ids, timeout_ms=timeout_ms)
+        found = client.run(describe_transactions(client, ids, timeout_ms=timeout_ms))
     except KafkaError as error:
         logger.warning("Open transactions of %r cannot be listed: %s", names.prefix, error)
         return []
@@ -98,11 +99,6 @@ class Transactions:
     def __init__(self, client: KafkaClient, names: Names) -> None:
         self._client = client
         self._names = names
-        self._lookups = Lookups(client, Wakeup())
-
-    def close(self) -> None:
-        """Close the connections that this object made."""
-        self._lookups.close()
 
     def described(self, by: Mapping[str, ProducerId]) -> dict[str, TransactionDescription | None]:
         """Return the last transaction of each id, under which these producers have begun one.
@@ -110,9 +106,11 @@ class Transactions:
         After 10 s an earlier state is believed: the brokers may have lost the later one.
         """
         try:
-            return describe_transactions(self._client, by, begun=by, timeout_ms=_OLD_MS)
+            return self._client.run(
+                describe_transactions(self._client, by, begun=by, timeout_ms=_OLD_MS)
+            )
         except KafkaTimeoutError:
-            return describe_transactions(self._client, by)
+            return self._client.run(describe_transactions(self._client, by))
 
     def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
         """Return the outcome of each decided transaction."""
@@ -149,7 +147,9 @@ class Transactions:
     def has_committed(self, *, but_run: str) -> bool:
         """Whether another run than this one has committed a transaction, as far as brokers know."""
         try:
-            listed, _ = list_transactions(self._client, COMMITTED, timeout_ms=_SWEEP_MS)
+            listed, _ = self._client.run(
+                list_transactions(self._client, COMMITTED, timeout_ms=_SWEEP_MS)
+            )
         except KafkaError as error:
             logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
             return False
@@ -190,30 +190,21 @@ class Transactions:
         deadline = Deadline.after_ms(timeout_ms)
         errors: dict[PreparedTransaction, KafkaError | None] = {}
         ends = [(each.transactional_id, each.producer) for each in transactions]
-        for each, error in zip(
-            transactions, end_each(self._client, ends, commit=commit), strict=True
-        ):
+        ended = self._client.run(end_each(self._client, ends, commit=commit))
+        for each, error in zip(transactions, ended, strict=True):
             errors[each] = error
             if error is None:
                 reached()
 
-        def end(client: KafkaClient, each: PreparedTransaction) -> None:
+        async def end(each: PreparedTransaction) -> None:
             if deadline.expired:
                 what = f"the end of {each.transactional_id}"
                 raise KafkaTimeoutError(f"{what}: other transactions took all of {timeout_ms} ms")
-            coordinator = TransactionCoordinator(client, each.transactional_id)
-            coordinator.end(each.producer, commit=commit, timeout_ms=deadline.remaining_ms())
+            coordinator = TransactionCoordinator(self._client, each.transactional_id)
+            await coordinator.end(each.producer, commit=commit, timeout_ms=deadline.remaining_ms())
             reached()
 
         again = [each for each, error in errors.items() if error is not None and error.has_remedy]
-        ended = self._lookups.ask_each(end, again) if again else []
-        errors |= {each: _error_of(lookup) for each, lookup in zip(again, ended, strict=True)}
+        tried = self._client.run(together(map(end, again), at_once=_MOST_AT_ONCE))
+        errors |= {each: found.error() for each, found in zip(again, tried, strict=True)}
         return [errors[each] for each in transactions]
-
-
-def _error_of(ended: Lookup[None]) -> KafkaError | None:
-    try:
-        ended.result()
-    except KafkaError as error:
-        return error
-    return None

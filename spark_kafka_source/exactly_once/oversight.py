@@ -70,7 +70,7 @@ def task_transactions(
 
 def _last(client: KafkaClient, names: Names) -> Decision | KafkaError | None:
     try:
-        return Decisions(client, names).last(require_stable=False)
+        return client.run(Decisions(client, names).last(require_stable=False))
     except KafkaError as error:
         return error
 
@@ -94,16 +94,20 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
         decided = [] if last is None else [each.transaction[:2] for each in last.winners]
         if last is not None and (transactional_id, producer) in decided:
             raise DecidedTransactionError(transactional_id, last.batch)
-    abort_transaction(client, transactional_id, producer)
+    client.run(abort_transaction(client, transactional_id, producer))
 
 
 def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) -> Decision | None:
     """Return the last decision, and let no driver decide on the transaction right now."""
     decisions = Decisions(client, names)
-    control = decisions.fence()
-    found = describe_transactions(client, [transactional_id])[transactional_id]
-    where = None if found is None else existing(client, found.topic_partitions)
-    kept = decisions.kept() if where is None else decisions.confirmed(control, where)[1]
+    control = client.run(decisions.fence())
+    found = client.run(describe_transactions(client, [transactional_id]))[transactional_id]
+    where = None if found is None else client.run(existing(client, found.topic_partitions))
+    kept = (
+        client.run(decisions.kept())
+        if where is None
+        else client.run(decisions.confirmed(control, where))[1]
+    )
     return None if kept is None else kept.decision
 
 
@@ -121,7 +125,7 @@ class Finished:
 
 def look_at_last(client: KafkaClient, names: Names) -> Finished:
     """Return the last decision and its outcomes. Raises `NothingDecidedError`."""
-    kept = _found(names, Decisions(client, names).kept(require_stable=False))
+    kept = _found(names, client.run(Decisions(client, names).kept(require_stable=False)))
     return Finished(kept.decision, Transactions(client, names).outcomes(kept.decision.winners))
 
 
@@ -133,26 +137,23 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     `NothingDecidedError`, `NotYetCommittedError`, and `NothingSeenError` without `accept_loss`.
     """
     decisions = Decisions(client, names)
-    control = decisions.fence()
-    where, _ = _found(names, decisions.kept())
-    control, kept = decisions.confirmed(control, where)
+    control = client.run(decisions.fence())
+    where, _ = _found(names, client.run(decisions.kept()))
+    control, kept = client.run(decisions.confirmed(control, where))
     where, decision = _found(names, kept)
     transactions = Transactions(client, names)
-    try:
-        found = Finished(decision, transactions.outcomes(decision.winners))
-        lost = [each.transactional_id for each in found.of(Outcome.ABORTED)]
-        if lost and not accept_loss and not found.of(Outcome.COMMITTED, Outcome.UNKNOWN):
-            raise NothingSeenError(decision.batch, lost)
-        found = _ended(transactions, found)
-    finally:
-        transactions.close()
+    found = Finished(decision, transactions.outcomes(decision.winners))
+    lost = [each.transactional_id for each in found.of(Outcome.ABORTED)]
+    if lost and not accept_loss and not found.of(Outcome.COMMITTED, Outcome.UNKNOWN):
+        raise NothingSeenError(decision.batch, lost)
+    found = _ended(transactions, found)
     if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
         committed = tuple(found.of(Outcome.COMMITTED))
         accepted = replace(decision, winners=committed, number=decision.number + 1)
         deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-        decisions.begin(control, part_count(len(committed)))
-        decisions.record(control, accepted, where, deadline)
-        decisions.decide(control, deadline)
+        client.run(decisions.begin(control, part_count(len(committed))))
+        client.run(decisions.record(control, accepted, where, deadline))
+        client.run(decisions.decide(control, deadline))
     return found
 
 

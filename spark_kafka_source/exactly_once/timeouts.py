@@ -31,15 +31,15 @@ class Limits(NamedTuple):
 def limits_of(client: KafkaClient) -> Limits:
     """Return a broker's limits. The request needs DESCRIBE_CONFIGS on the cluster."""
 
-    def attempt(deadline: Deadline) -> Limits:
-        client.topics([], deadline)
+    async def attempt(deadline: Deadline) -> Limits:
+        await client.topics([], deadline)
         broker = next(iter(client.cluster.brokers.values()))
-        found = numbers_set_at(client, broker, (_MOST, _RETENTION), deadline)
+        found = await numbers_set_at(client, broker, (_MOST, _RETENTION), deadline)
         kept_ms = found[_RETENTION] * _MINUTE_MS if _RETENTION in found else None
         return Limits(found.get(_MOST), kept_ms)
 
     try:
-        return client.retrying("DescribeConfigs", attempt)
+        return client.run(client.retrying("DescribeConfigs", attempt))
     except BrokerError:
         return Limits(None, None)
 

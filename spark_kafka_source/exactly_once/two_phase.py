@@ -91,7 +91,6 @@ class TwoPhaseCommit:
 
     def close(self) -> None:
         """Close all connections."""
-        self._transactions.close()
         self._client.close()
 
     def commit(
@@ -110,7 +109,7 @@ class TwoPhaseCommit:
         decision, raises `NotYetCommittedError` and `DecidedRowsLostError`. At any time, raises the
         errors of brokers that cannot be reached.
         """
-        control = self._decisions.fence()
+        control = self._client.run(self._decisions.fence())
         self._reached(Step.FENCED)
         control, last = self._last(control, where)
         if last is not None and where is not None and last.batch == batch == self._ended:
@@ -149,7 +148,9 @@ class TwoPhaseCommit:
         it is committed, if the brokers can be reached. `where` is as for `commit`.
         """
         if where is not None:
-            where = existing(self._client, [where])  # No broker takes an offset of a deleted topic.
+            where = self._client.run(
+                existing(self._client, [where])
+            )  # No broker takes an offset of a deleted topic.
         last = self._fence_and_read(where)
         # Keep earlier decided transactions, too: a user may go on after an error, and they be open.
         kept = {each.transaction[:2] for each in last.winners} if last else set()
@@ -173,7 +174,7 @@ class TwoPhaseCommit:
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         while True:
             try:
-                return self._last(self._decisions.fence(), where)[1]
+                return self._last(self._client.run(self._decisions.fence()), where)[1]
             except OtherDriverError:
                 if deadline.expired:
                     raise
@@ -193,7 +194,7 @@ class TwoPhaseCommit:
         Raises `DecidedRowsLostError` if this run itself has lost rows of an earlier micro-batch. A
         driver whose process is new cannot tell that after this micro-batch has used the ids.
         """
-        last = self._decisions.last(require_stable=False)
+        last = self._client.run(self._decisions.last(require_stable=False))
         if last is None or last.batch == batch or last.batch.query_id != batch.query_id:
             return
         is_of_this_run = last.batch.run_id == batch.run_id
@@ -235,10 +236,10 @@ class TwoPhaseCommit:
         A former coordinator of the group is not believed, unless it tells this object's own
         decision, and no other driver has come since.
         """
-        last = self._decisions.last(where)
+        last = self._client.run(self._decisions.last(where))
         if where is None or (control, last) == self._own:
             return control, last
-        control, kept = self._decisions.confirmed(control, where)
+        control, kept = self._client.run(self._decisions.confirmed(control, where))
         return control, None if kept is None else kept.decision
 
     def _check_first(self, batch: BatchId) -> None:
@@ -275,9 +276,9 @@ class TwoPhaseCommit:
     def _replace(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
         """Replace a decision whose transactions are all committed by one that has none to end."""
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
-        self._decisions.begin(control, 1)
-        self._decisions.record(control, decision, where, deadline)
-        self._decisions.decide(control, deadline)
+        self._client.run(self._decisions.begin(control, 1))
+        self._client.run(self._decisions.record(control, decision, where, deadline))
+        self._client.run(self._decisions.decide(control, deadline))
         self._own = control.bumped(), decision
 
     def _outcomes_by_first(self, decision: Decision) -> dict[Winner, Outcome]:
@@ -351,10 +352,10 @@ class TwoPhaseCommit:
             decision, safe_until = self._recorded(control, wanted, winners, where)
         except TransactionTimedOutError:
             with suppress(KafkaError):
-                self._decisions.undo(control)
+                self._client.run(self._decisions.undo(control))
             raise
         UNSETTLED.add(self._client, self._names, decision)
-        self._decisions.decide(control, self._soon(safe_until))
+        self._client.run(self._decisions.decide(control, self._soon(safe_until)))
         self._own = control.bumped(), decision
         self._reached(Step.DECIDED)
         # After a standstill some transactions may be out of time.
@@ -381,12 +382,12 @@ class TwoPhaseCommit:
         Raises `TransactionTimedOutError` if one winner is not open, or if the time is up.
         """
         began_seconds = time.monotonic()
-        self._decisions.begin(control, part_count(len(winners)))
+        self._client.run(self._decisions.begin(control, part_count(len(winners))))
         checked, safe_until = self._checked(control, winners, began_seconds)
         self._reached(Step.CHECKED)
         decision = replace(wanted, winners=tuple(checked))
         _check_time(decision, safe_until)
-        self._decisions.record(control, decision, where, self._soon(safe_until))
+        self._client.run(self._decisions.record(control, decision, where, self._soon(safe_until)))
         self._reached(Step.RECORDED)
         _check_time(decision, safe_until)
         return decision, safe_until

@@ -53,9 +53,8 @@ class Fetcher:
     than its share waits to be handed out. So a reader keeps about two times `fetch.max.bytes`, for
     any number of brokers. A larger batch comes whole, and paused partitions do not count.
 
-    A broker answers nothing else on a connection while it holds a fetch back. So with
-    `keeps_sessions`, for readers that go on for long, the fetcher has its own connections, and the
-    brokers keep fetch sessions (KIP-227). Otherwise it uses the client's, which stay open.
+    With `keeps_sessions`, for readers that go on for long, the brokers keep fetch sessions
+    (KIP-227).
     """
 
     def __init__(
@@ -71,7 +70,6 @@ class Fetcher:
     ) -> None:
         self._client = client
         self._keeps_sessions = keeps_sessions
-        self._fetching = client.sibling() if keeps_sessions else client
         self._config = config
         self._positions = positions
         self._answers = answers
@@ -81,15 +79,13 @@ class Fetcher:
         self._back_at_seconds = 0.0
 
     def close(self) -> None:
-        """End the sessions, if the brokers answer, and close the fetcher's connections."""
+        """End the sessions, if the brokers answer."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
-            source.close(self._fetching, self._config, deadline)
+            source.close(self._client, self._config, deadline)
         for asked in self.in_flight:
             with contextlib.suppress(KafkaError):
                 asked.answer()
-        if self._keeps_sessions:
-            self._fetching.close()
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
@@ -212,7 +208,7 @@ class Fetcher:
         timeout_ms = self._client.config.connection.request_timeout_ms
         deadline = deadline or Deadline.after_ms(timeout_ms)
         source.ask(
-            self._fetching,
+            self._client,
             self._config,
             wanted,
             deadline.within_ms(timeout_ms),

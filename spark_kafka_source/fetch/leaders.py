@@ -28,7 +28,7 @@ ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
 """Questions by topic: partition, known leader epoch, and the question."""
 
 
-def ask_leaders(
+async def ask_leaders(
     client: KafkaClient,
     what: str,
     questions: Mapping[TopicPartition, Q],
@@ -37,8 +37,7 @@ def ask_leaders(
     *,
     max_version: int | None = None,
     timeout_ms: int | None = None,
-    found: dict[TopicPartition, A] | None = None,
-    on_answer: Callable[[], None] = lambda: None,
+    on_answer: Callable[[Mapping[TopicPartition, A]], None] = lambda _: None,
 ) -> dict[TopicPartition, A]:
     """Send one request to each leader, and return the answer for each partition.
 
@@ -48,31 +47,33 @@ def ask_leaders(
     not lead any more. Raises `BrokerError` or `KafkaTimeoutError`, which name the partition. A
     topic must stay unknown for about two seconds before that is an error.
 
-    `found` gets the answers as they come, for a thread that does not wait for all of them.
-    `on_answer` is called after each response.
+    `on_answer` gets the answers of each leader as soon as they are here.
     """
-    found = {} if found is None else found
+    found: dict[TopicPartition, A] = {}
 
-    def attempt(deadline: Deadline) -> dict[TopicPartition, A]:
+    async def attempt(deadline: Deadline) -> dict[TopicPartition, A]:
         missing = {each: question for each, question in questions.items() if each not in found}
-        leaders = client.leaders(missing, deadline)
+        leaders = await client.leaders(missing, deadline)
         requests = {
             leader: request(by_topic) for leader, by_topic in by_leader(missing, leaders).items()
         }
 
-        def is_still(leader: Broker) -> bool:
+        async def is_still(leader: Broker) -> bool:
             asked = [each for each in missing if leaders[each][0] == leader]
-            return client.still_leads(leader, asked)
+            return await client.still_leads(leader, asked)
 
         failures: list[KafkaError] = []
-        for _, answer in client.answers(
-            requests, deadline, max_version=max_version, is_still=is_still
-        ):
-            if isinstance(answer, KafkaError):
-                failures.append(answer)
-            else:
-                failures.extend(_take(what, list(answers(answer)), found, answer))
-                on_answer()
+
+        def take(_: Broker, answer: R) -> None:
+            new: dict[TopicPartition, A] = {}
+            failures.extend(_take(what, list(answers(answer)), new, answer))
+            found.update(new)
+            on_answer(new)
+
+        asked = await client.send_to_each(
+            requests, deadline, max_version=max_version, is_still=is_still, on_answer=take
+        )
+        failures += [each for each in asked.values() if isinstance(each, KafkaError)]
         if failures:
             # A lasting error comes first: the other partitions are not worth waiting for.
             raise min(failures, key=lambda failure: failure.has_remedy)
@@ -80,7 +81,7 @@ def ask_leaders(
 
     if not questions:
         return found
-    return client.retrying(what, patient(attempt), timeout_ms=timeout_ms)
+    return await client.retrying(what, patient(attempt), timeout_ms=timeout_ms)
 
 
 def by_leader(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from spark_kafka_source.errors import BrokerError, Remedy, RemoteError, error_named
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -85,17 +85,19 @@ class LogTruncatedError(RecordsLostError):
         )
 
 
-def patient(attempt: Callable[[Deadline], T]) -> Callable[[Deadline], T]:
+def patient(
+    attempt: Callable[[Deadline], Conversation[T]],
+) -> Callable[[Deadline], Conversation[T]]:
     """Return the same attempt, but a topic that stays unknown becomes an error without remedy.
 
     Brokers learn of a topic one after another. So a topic that one broker does not know may exist.
     """
     refusals = 0
 
-    def watched(deadline: Deadline) -> T:
+    async def watched(deadline: Deadline) -> T:
         nonlocal refusals
         try:
-            return attempt(deadline)
+            return await attempt(deadline)
         except BrokerError as error:
             refusals += error.error in UNKNOWN_TOPIC
             if error.error in UNKNOWN_TOPIC and refusals > _MOST_REFUSALS:

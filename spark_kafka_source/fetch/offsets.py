@@ -50,24 +50,26 @@ class OffsetAndTimestamp(NamedTuple):
     timestamp_ms: int
 
 
-def earliest_offsets(
+async def earliest_offsets(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the first offset that each partition still has."""
-    found = list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
+    found = await list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
     return {each: start.offset for each, start in found.items()}
 
 
-def latest_offsets(
+async def latest_offsets(
     client: KafkaClient,
     topic_partitions: Iterable[TopicPartition],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
     """Return the offset after the last record that each partition shows at this isolation level."""
-    return list_offsets(client, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level)
+    return await list_offsets(
+        client, dict.fromkeys(topic_partitions, LATEST_TIMESTAMP), isolation_level
+    )
 
 
-def list_offsets(
+async def list_offsets(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
@@ -79,53 +81,49 @@ def list_offsets(
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
     if no record is that late. Raises the errors of `ask_leaders`.
     """
-    found = offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
+    found = await offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
     return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
 
-def offsets_for_times(
+async def offsets_for_times(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     *,
     timeout_ms: int | None = None,
-    found: dict[TopicPartition, OffsetAndTimestamp] | None = None,
-    on_answer: Callable[[], None] = lambda: None,
+    on_answer: Callable[[Mapping[TopicPartition, OffsetAndTimestamp]], None] = lambda _: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
     """Return the same as `list_offsets`, with timestamps. See `ask_leaders` for the rest."""
     request = partial(_list_offsets_request, isolation_level)
-    return ask_leaders(
+    return await ask_leaders(
         client,
         "ListOffsets",
         timestamps,
         request,
         _listed,
         timeout_ms=timeout_ms,
-        found=found,
         on_answer=on_answer,
     )
 
 
-def epoch_end_offsets(
+async def epoch_end_offsets(
     client: KafkaClient,
     leader_epochs: Mapping[TopicPartition, int],
     *,
     timeout_ms: int | None = None,
-    found: dict[TopicPartition, int] | None = None,
-    on_answer: Callable[[], None] = lambda: None,
+    on_answer: Callable[[Mapping[TopicPartition, int]], None] = lambda _: None,
 ) -> dict[TopicPartition, int]:
     """Return the offset after the last record of a leader epoch, for each partition (KIP-320).
 
     The offset is -1 if the leader does not know the epoch. See `ask_leaders` for the rest.
     """
-    return ask_leaders(
+    return await ask_leaders(
         client,
         "OffsetForLeaderEpoch",
         leader_epochs,
         _epoch_request,
         _epoch_ends,
         timeout_ms=timeout_ms,
-        found=found,
         on_answer=on_answer,
     )
 

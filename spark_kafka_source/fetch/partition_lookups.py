@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-from spark_kafka_source.client import AnyLookups, KafkaClient, Lookup
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.net import Conversation, Conversations, Running
 from spark_kafka_source.topic_partition import TopicPartition
 
 Q = TypeVar("Q")
@@ -15,34 +15,37 @@ A = TypeVar("A")
 
 @dataclass(slots=True)
 class _Open(Generic[Q, A]):
-    """One look-up for several positions. Its thread fills `found`."""
+    """One look-up for several positions. It fills `found`."""
 
-    lookup: Lookup[Any]
+    lookup: Running[None]
     asked: dict[TopicPartition, tuple[Position, Q]]
     found: dict[TopicPartition, A]
 
 
-class PartitionLookups(Generic[Q, A]):
-    """Look-ups in other threads, so that one silent leader delays no other partition.
+Question: TypeAlias = Callable[
+    [Mapping[TopicPartition, Q], dict[TopicPartition, A]], Conversation[None]
+]
+"""A conversation about some partitions, which puts each answer into the second argument."""
 
-    `question` runs in another thread, and puts each answer into its last argument. `is_current`
-    returns whether the answer to a question is still of use. `on_answer` gets such an answer, and
-    `on_none` gets a position without an answer.
+
+class PartitionLookups(Generic[Q, A]):
+    """Look-ups beside fetches, so that one silent leader delays no other partition.
+
+    `is_current` returns whether the answer to a question is still of use. `on_answer` gets such an
+    answer, and `on_none` gets a position without an answer.
     """
 
     def __init__(
         self,
-        lookups: AnyLookups,
+        conversations: Conversations,
         positions: Positions,
-        question: Callable[
-            [KafkaClient, Mapping[TopicPartition, Q], dict[TopicPartition, A]], object
-        ],
+        question: Question[Q, A],
         *,
         is_current: Callable[[Position, Q], bool],
         on_answer: Callable[[Position, Q, A], None],
         on_none: Callable[[Position], None],
     ) -> None:
-        self._lookups = lookups
+        self._conversations = conversations
         self._positions = positions
         self._question = question
         self._is_current = is_current
@@ -61,7 +64,7 @@ class PartitionLookups(Generic[Q, A]):
             return
         found: dict[TopicPartition, A] = {}
         new = {where: question for where, (_, question) in asked.items()}
-        lookup = self._lookups.ask(lambda client: self._question(client, new, found))
+        lookup = self._conversations.begin(self._question(new, found))
         self._open.append(_Open(lookup, asked, found))
 
     def is_asked(self, where: TopicPartition) -> bool:
@@ -74,8 +77,8 @@ class PartitionLookups(Generic[Q, A]):
         """Take the answers that have come, and then raise the first error."""
         first_error: KafkaError | None = None
         for each in list(self._open):
-            is_done = each.lookup.is_done  # Read first: later answers are for a later call.
-            for step in (self._take_found, self._take_end) if is_done else (self._take_found,):
+            steps = (self._take_found, self._take_end)
+            for step in steps if each.lookup.is_done else steps[:1]:
                 try:
                     step(each)
                 except KafkaError as error:
@@ -84,11 +87,10 @@ class PartitionLookups(Generic[Q, A]):
             raise first_error
 
     def _take_found(self, each: _Open[Q, A]) -> None:
-        found = dict(each.found)  # A copy: the other thread may add answers meanwhile.
-        for where in [where for where in each.asked if where in found]:
+        for where in [where for where in each.asked if where in each.found]:
             position, question = each.asked.pop(where)
             if self._is_of_use(where, position, question):
-                self._on_answer(position, question, found[where])
+                self._on_answer(position, question, each.found[where])
 
     def _take_end(self, each: _Open[Q, A]) -> None:
         self._open.remove(each)

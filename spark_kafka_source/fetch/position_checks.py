@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from spark_kafka_source.client import LOOKUP_MS, AnyLookups, Cluster, KafkaClient
+from spark_kafka_source.client import LOOKUP_MS, Cluster, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch.answers import is_checked
 from spark_kafka_source.fetch.losses import (
@@ -20,6 +20,7 @@ from spark_kafka_source.fetch.offsets import earliest_offsets, epoch_end_offsets
 from spark_kafka_source.fetch.partition_lookups import PartitionLookups
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.net import Conversations
 from spark_kafka_source.topic_partition import TopicPartition
 
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
@@ -40,15 +41,14 @@ class PositionChecks:
         client: KafkaClient,
         positions: Positions,
         reactions: Reactions,
-        lookups: AnyLookups,
+        conversations: Conversations,
     ) -> None:
         self._client = client
         self._positions = positions
         self._reactions = reactions
-        self._woken = lookups.wake
         self._lookup_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
         self._ends: PartitionLookups[_Log, int] = PartitionLookups(
-            lookups,
+            conversations,
             positions,
             self._find_ends,
             is_current=self._is_current,
@@ -56,9 +56,9 @@ class PositionChecks:
             on_none=self._later,
         )
         self._losses: PartitionLookups[int, RecordsLostError] = PartitionLookups(
-            lookups,
+            conversations,
             positions,
-            _find_losses,
+            self._find_losses,
             is_current=_is_there,
             on_answer=self._lost,
             on_none=self._later,
@@ -121,16 +121,21 @@ class PositionChecks:
             and not is_checked(each, *log)
         }
 
-    def _find_ends(
-        self,
-        client: KafkaClient,
-        logs: Mapping[TopicPartition, _Log],
-        found: dict[TopicPartition, int],
+    async def _find_ends(
+        self, logs: Mapping[TopicPartition, _Log], found: dict[TopicPartition, int]
     ) -> None:
         epochs = {where: log.reached_epoch for where, log in logs.items()}
-        epoch_end_offsets(
-            client, epochs, timeout_ms=self._lookup_ms, found=found, on_answer=self._woken
+        await epoch_end_offsets(
+            self._client, epochs, timeout_ms=self._lookup_ms, on_answer=found.update
         )
+
+    async def _find_losses(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        found: dict[TopicPartition, RecordsLostError],
+    ) -> None:
+        for where, offset in offsets.items():
+            found[where] = await _out_of_range(self._client, where, offset)
 
     def _is_current(self, position: Position, log: _Log) -> bool:
         """Return whether position and leader are still in the leader epochs of the question."""
@@ -182,20 +187,13 @@ def _is_there(position: Position, offset: int) -> bool:
     return position.next is not None and position.next.offset == offset
 
 
-def _find_losses(
-    client: KafkaClient,
-    offsets: Mapping[TopicPartition, int],
-    found: dict[TopicPartition, RecordsLostError],
-) -> None:
-    for where, offset in offsets.items():
-        found[where] = _out_of_range(client, where, offset)
-
-
-def _out_of_range(client: KafkaClient, where: TopicPartition, offset: int) -> RecordsLostError:
+async def _out_of_range(
+    client: KafkaClient, where: TopicPartition, offset: int
+) -> RecordsLostError:
     """Return the error, with the offsets of the log's start and end if there is a log."""
     try:
-        earliest = earliest_offsets(client, [where])[where]
-        latest = latest_offsets(client, [where])[where].offset
+        earliest = (await earliest_offsets(client, [where]))[where]
+        latest = (await latest_offsets(client, [where]))[where].offset
     except BrokerError as error:
         if error.error in UNKNOWN_TOPIC:
             return TopicGoneError(where, offset)

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from spark_kafka_source.client import KafkaClient, LookupsAtOnce, Topic
+from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.losses import (
@@ -19,7 +19,7 @@ from spark_kafka_source.fetch.losses import (
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.ranges import OffsetRange, read_together
 from spark_kafka_source.fetch.reader import LogReader
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversations, Deadline, wait_for
 from spark_kafka_source.records import Chunk, RecordLimit, RecordTooLargeError
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -69,11 +69,12 @@ class RangeReader:
     def _read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         losses = _Losses(self._client, ranges, skip_lost=self._skip_lost)
         limit = RecordLimit(self._max_record_bytes, losses.too_large)
+        conversations = Conversations()
         reader = LogReader(
             self._client,
             self._config,
             losses,
-            LookupsAtOnce(self._client),
+            conversations,
             limit=limit,
             keeps_sessions=False,
         )
@@ -84,6 +85,7 @@ class RangeReader:
         try:
             yield from self._chunks(reader, losses)
         finally:
+            conversations.close()
             reader.close()
 
     def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
@@ -111,7 +113,8 @@ class RangeReader:
         first = next(iter(reader.positions))
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:
-            self._client.retrying(what, patient(lambda deadline: _wait(reader, losses, deadline)))
+            attempt = patient(lambda deadline: _wait(reader, losses, deadline))
+            self._client.run(self._client.retrying(what, attempt))
         except BrokerError as error:
             if error.error not in UNKNOWN_TOPIC:
                 raise
@@ -128,7 +131,7 @@ class RangeReader:
         )
 
 
-def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
+async def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
     """Wait for records, or for an answer without an error. Raises the last error if all fail."""
     losses.begin()
     is_answered = False
@@ -138,13 +141,13 @@ def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> None:
         reader.ask(deadline)
         if is_answered or any(reader.is_ready(each) or each.is_over for each in reader.positions):
             return
-        losses.raise_unless(reader.in_flight)
+        losses.raise_unless(reader)
         if deadline.expired:
             raise losses.trouble or KafkaTimeoutError(losses.silence(deadline))
-        reader.wait(deadline)
+        await wait_for(*reader.waits(deadline))
         is_answered = reader.take()
         if not is_answered:
-            losses.raise_unless(reader.in_flight)
+            losses.raise_unless(reader)
         reader.look()
 
 
@@ -196,9 +199,9 @@ class _Losses:
         self.trouble = None
         self._unknown.clear()
 
-    def raise_unless(self, in_flight: Sequence[object]) -> None:
-        """Raise the last error, if there is one and no fetch is in flight."""
-        if self.trouble is not None and not in_flight:
+    def raise_unless(self, reader: LogReader) -> None:
+        """Raise the last error, if there is one and the reader awaits no answer."""
+        if self.trouble is not None and not reader.awaits_answers:
             raise self.trouble
 
     def silence(self, deadline: Deadline) -> str:

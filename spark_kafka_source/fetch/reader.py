@@ -3,15 +3,7 @@
 import time
 from collections.abc import Callable
 
-from spark_kafka_source.client import (
-    LOOKUP_MS,
-    AnyLookups,
-    Asked,
-    KafkaClient,
-    Lookup,
-    Topic,
-    wait_for_any,
-)
+from spark_kafka_source.client import LOOKUP_MS, Asked, KafkaClient, Topic
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
@@ -21,20 +13,20 @@ from spark_kafka_source.fetch.losses import UNKNOWN_TOPIC
 from spark_kafka_source.fetch.position_checks import PositionChecks
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Conversations, Deadline, HasFileno, Running, Wait
 from spark_kafka_source.protocol.messages.fetch import FetchResponse
 from spark_kafka_source.records import RecordLimit
 
-Describe = Callable[[KafkaClient, list[str], Deadline], list[Topic]]
+Describe = Callable[[list[str], Deadline], Conversation[list[Topic]]]
 """A function that asks once for topics, as `KafkaClient.topics` does."""
 
 
 class LogReader:
     """A reader that keeps the `fetched` of `positions` filled.
 
-    Call `look`, `ask`, `wait` and `take` in turn. Only `wait` waits, unless `lookups` answer at
-    once. `reactions` handle positions whose records are lost. See `Fetcher` for `keeps_sessions`.
-    `describe` asks for topics with unknown leaders.
+    Call `look`, `ask` and `take` in turn, and wait by `waits` between. No method waits.
+    `conversations` has the look-ups. `reactions` handle positions whose records are lost. See
+    `Fetcher` for `keeps_sessions`. `describe` asks for topics with unknown leaders.
     """
 
     def __init__(
@@ -42,18 +34,18 @@ class LogReader:
         client: KafkaClient,
         config: FetchConfig,
         reactions: Reactions,
-        lookups: AnyLookups,
+        conversations: Conversations,
         *,
         limit: RecordLimit,
         keeps_sessions: bool,
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
-        describe: Describe = KafkaClient.topics,
+        describe: Describe | None = None,
     ) -> None:
         self.positions = Positions()
         self._client = client
         self._reactions = reactions
-        self._lookups = lookups
-        self._checks = PositionChecks(client, self.positions, reactions, lookups)
+        self._conversations = conversations
+        self._checks = PositionChecks(client, self.positions, reactions, conversations)
         answers = Answers(client, config, limit, reactions, self._checks.out_of_range)
         self._fetcher = Fetcher(
             client,
@@ -64,8 +56,8 @@ class LogReader:
             keeps_sessions=keeps_sessions,
             on_done=on_fetch,
         )
-        self._describe = describe
-        self._topics: Lookup[list[Topic]] | None = None
+        self._describe = describe or client.topics
+        self._topics: Running[list[Topic]] | None = None
         self._topics_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
         self._ask_topics_at_seconds = 0.0
         self._topic_tries = 0
@@ -76,11 +68,12 @@ class LogReader:
         self._fetcher.close()
 
     def look(self) -> None:
-        """Find unknown leaders, and check the logs of new leaders.
+        """Go on with look-ups: find unknown leaders, and check the logs of new leaders.
 
         Raises lasting errors. The reactions get the others, and a later call tries again.
         """
         self._looked_at_seconds = time.monotonic()
+        self._conversations.step()
         for step in (self._find_leaders, self._checks.look, self._checks.take):
             self.step(step)
 
@@ -101,19 +94,23 @@ class LogReader:
         """Take the answers that have come. Return whether one was more than an error."""
         return self._fetcher.take()
 
-    def wait(self, deadline: Deadline) -> None:
-        """Wait until there is something to take or to try again, or until the deadline."""
-        next_try_seconds = self.next_try_seconds()
-        if next_try_seconds is not None and next_try_seconds < deadline.at_seconds:
-            deadline = Deadline(next_try_seconds, deadline.timeout_ms)
-        if self.in_flight:
-            wait_for_any(self.in_flight, deadline)
-        else:
-            self._client.pause(deadline.remaining_seconds())
+    def waits(self, deadline: Deadline) -> Wait:
+        """Return the wait for something to take or to try again, up to the deadline."""
+        asked, next_try_seconds = self._conversations.wait, self.next_try_seconds()
+        until = Deadline.first(deadline, asked.until, *(each.deadline for each in self.in_flight))
+        if next_try_seconds is not None and next_try_seconds < until.at_seconds:
+            until = Deadline(next_try_seconds, until.timeout_ms)
+        things: list[HasFileno] = [*self.in_flight, *asked.things]
+        return Wait(things, until)
 
     def was_left_alone(self, since_seconds: float) -> None:
         """Restart the timeouts of fetches in flight: nobody has looked since `since_seconds`."""
         self._fetcher.was_left_alone(since_seconds)
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Whether an answer to a fetch or a look-up is still to come."""
+        return bool(self.in_flight) or not self._conversations.is_idle
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
@@ -182,8 +179,8 @@ class LogReader:
             self._topic_tries += 1
             pause_seconds = self._client.pause_seconds(self._topic_tries)
             self._ask_topics_at_seconds = time.monotonic() + pause_seconds
-            self._topics = self._lookups.ask(
-                lambda client: self._describe(client, unknown, Deadline.after_ms(self._topics_ms))
+            self._topics = self._conversations.begin(
+                self._describe(unknown, Deadline.after_ms(self._topics_ms))
             )
 
     def _tell_missing(self) -> None:

@@ -18,7 +18,7 @@ SAMPLE_BYTES = 64 * 1024
 _ANSWER_BYTES = 50 * 1024 * 1024
 
 
-def sampled_bytes_per_offset(
+async def sampled_bytes_per_offset(
     client: KafkaClient, positions: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, float]:
     """Return the bytes of log per offset from each position on, as compressed as the log is.
@@ -29,7 +29,7 @@ def sampled_bytes_per_offset(
     """
     # Answers with topic ids would need a look-up of the names.
     request = partial(_request, client.cluster)
-    found = ask_leaders(
+    found = await ask_leaders(
         client, "Fetch of a sample", positions, request, _samples, max_version=FETCH_BY_NAME
     )
     return {each: size for each, size in found.items() if size}

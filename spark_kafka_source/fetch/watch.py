@@ -36,14 +36,13 @@ class _Held:
 class Watch:
     """A wait until partitions may have more records than the caller knows.
 
-    A watch has its own connections, one to each leader: a broker that holds a fetch back answers
-    nothing else on that connection. `useful` becomes False if a broker does not hold fetches back,
-    or refuses the login.
+    A watch keeps one connection to each leader: a broker that holds a fetch back answers nothing
+    else on that connection. `useful` becomes False if a broker does not hold fetches back, or
+    refuses the login.
     """
 
     def __init__(self, client: KafkaClient, config: FetchConfig) -> None:
         self._client = client
-        self._waiting = client.sibling()
         self._config = config
         self._held_ms = int(client.config.connection.request_timeout_ms * _HELD_PART_OF_TIMEOUT)
         self._held: dict[Broker, _Held] = {}
@@ -52,8 +51,8 @@ class Watch:
         self.useful = True
 
     def close(self) -> None:
-        """Close the connections."""
-        self._waiting.close()
+        """Give up the fetches that are held back, and close their connections."""
+        self._held.clear()
 
     def news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
         """Wait for `seconds`, or until there may be records after `ends`. Return whether there may.
@@ -80,7 +79,7 @@ class Watch:
         """Send a fetch to each leader that holds none for exactly these offsets."""
         deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
         if self._ends is not ends:
-            leaders = self._client.leaders(ends, deadline)
+            leaders = self._client.run(self._client.leaders(ends, deadline))
             found = by_leader(ends, leaders)
             self._requests = {each: self._request(asked) for each, asked in found.items()}
             self._ends = ends
@@ -90,7 +89,7 @@ class Watch:
                 if held and held.asked.is_here():
                     held.asked.answer()  # Then the connection is free again.
                 version = highest_version(topic.topic_id for topic in request.topics)
-                asked = self._waiting.ask(request, broker, deadline, max_version=version)
+                asked = self._client.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
         for broker in self._held.keys() - self._requests.keys():
             del self._held[broker]

@@ -12,7 +12,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest, Metad
 TopicsOf = Callable[[Collection[str], Deadline], Cluster]
 
 
-def partitions_to_assign(
+async def partitions_to_assign(
     client: KafkaClient, topics: Collection[str], deadline: Deadline
 ) -> Cluster:
     """Return the partitions of topics, with their brokers. Ask once.
@@ -20,14 +20,14 @@ def partitions_to_assign(
     A topic that does not exist (yet), or has no leaders (yet), is left out. Raises `BrokerError` if
     the broker refuses to describe a topic, and the errors of a client.
     """
-    found = client.topics(sorted(topics), deadline) if topics else []
+    found = await client.topics(sorted(topics), deadline) if topics else []
     for topic in found:
         if topic.error.code and not topic.error.retriable:
             raise BrokerError(topic.error, f"Metadata of {topic.name}, to assign its partitions")
     return {topic.name: topic.partition_infos for topic in found if not topic.error.code}
 
 
-def topic_names(
+async def topic_names(
     client: KafkaClient, topic_ids: Collection[uuid.UUID], deadline: Deadline
 ) -> dict[uuid.UUID, str]:
     """Return the names of topics by their ids.
@@ -36,5 +36,5 @@ def topic_names(
     """
     wanted = [MetadataRequestTopic(topic_id=each, name=None) for each in topic_ids]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    found = client.send_to_any(request, deadline)
+    found = await client.send_to_any(request, deadline)
     return {each.topic_id: each.name for each in found.topics if each.name and not each.error_code}

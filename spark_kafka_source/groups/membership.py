@@ -8,12 +8,12 @@ only in `leave`.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any
+from uuid import UUID
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
@@ -24,7 +24,7 @@ from spark_kafka_source.client import (
     Retry,
 )
 from spark_kafka_source.errors import ClosedError, KafkaError
-from spark_kafka_source.groups.assignors import Assignor, assignors_named
+from spark_kafka_source.groups.assignors import Assignor, Cluster, assignors_named
 from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.consumer import ConsumerParticipant
@@ -223,7 +223,7 @@ class Membership:
             self._participant.failed(due.request, error)
 
     def _converse_once(self, due: Outgoing) -> None:
-        coordinator = self._client.coordinator(self._key, due.deadline)
+        coordinator = self._client.run(self._client.coordinator(self._key, due.deadline))
         asked = self._client.ask(due.request, coordinator, due.deadline, is_held=due.is_held)
         if self._is_answered(asked, due, coordinator):
             self._participant.answered(due.request, asked.answer())
@@ -246,9 +246,12 @@ class Membership:
                 wakeup.clear()
             if look_at.expired:
                 look_at = Deadline.after_ms(look_ms)
-                if asked.is_silent and not self._client.still_coordinates(coordinator, self._key):
+                if asked.is_silent and not self._still_coordinates(coordinator):
                     asked.give_up("the group has another coordinator by now, so this one is left")
         return False
+
+    def _still_coordinates(self, coordinator: Broker) -> bool:
+        return self._client.run(self._client.still_coordinates(coordinator, self._key))
 
 
 def _at(deadline: Deadline) -> float:
@@ -280,7 +283,10 @@ def classic_membership(
     hooks: Hooks | None = None,
 ) -> Membership:
     """Create a member of the classic protocol (`group.protocol=classic`)."""
-    topics_of = partial(partitions_to_assign, client)
+
+    def topics_of(topics: Collection[str], deadline: Deadline) -> Cluster:
+        return client.run(partitions_to_assign(client, topics, deadline))
+
     participant = ClassicParticipant(
         config,
         assignors,
@@ -299,7 +305,10 @@ def consumer_membership(
     hooks: Hooks | None = None,
 ) -> Membership:
     """Create a member of KIP-848's protocol (`group.protocol=consumer`), from Kafka 4.0 on."""
-    names_of = partial(topic_names, client)
+
+    def names_of(topic_ids: Collection[UUID], deadline: Deadline) -> Mapping[UUID, str]:
+        return client.run(topic_names(client, topic_ids, deadline))
+
     participant = ConsumerParticipant(config, listener, names_of, _retry_of(client))
     return Membership(client, participant, hooks)
 

@@ -104,7 +104,7 @@ class OffsetAndMetadata:
     metadata: str = ""
 
 
-def commit_offsets(
+async def commit_offsets(
     client: KafkaClient,
     group_id: str,
     offsets: Mapping[TopicPartition, int],
@@ -130,14 +130,16 @@ def commit_offsets(
     commit = _Commit(group_id, offsets, leader_epochs, metadata, member_of)
     key = CoordinatorKey.of_group(group_id)
 
-    def attempt(deadline: Deadline) -> None:
+    async def attempt(deadline: Deadline) -> None:
         request = commit.request()
-        commit.take(client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME))
+        commit.take(
+            await client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME)
+        )
 
     if offsets:
-        client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
+        await client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
     if any(each.error == _TOO_LARGE for each in commit.refusals.values()):
-        commit.explain_size(_most_metadata(client, key))
+        commit.explain_size(await _most_metadata(client, key))
     if commit.refusals:
         raise _refused(group_id, commit.refusals, len(offsets))
 
@@ -245,18 +247,18 @@ class _Commit:
             self.refusals[where] = BrokerError(error.error, error.what, f"{text} {limit}")
 
 
-def committed_offsets(
+async def committed_offsets(
     client: KafkaClient, group_id: str, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the group's committed offsets, read from outside.
 
     Partitions without one are left out.
     """
-    found = committed(client, group_id, topic_partitions)
+    found = await committed(client, group_id, topic_partitions)
     return {where: each.offset for where, each in found.items()}
 
 
-def committed(
+async def committed(
     client: KafkaClient,
     group_id: str,
     topic_partitions: Iterable[TopicPartition],
@@ -271,9 +273,9 @@ def committed(
     """
     topic_partitions = list(topic_partitions)
 
-    def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
+    async def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
         requests = _fetch_requests(group_id, member_of, topic_partitions)
-        answer = _fetch(client, requests, group_id, deadline)
+        answer = await _fetch(client, requests, group_id, deadline)
         found = {}
         error, rows = _answered(answer)
         if has_no_group(error):
@@ -292,20 +294,24 @@ def committed(
         _check_all_answered("OffsetFetch", topic_partitions, found)
         return {where: found[where] for where in topic_partitions if found[where].offset >= 0}
 
-    return client.retrying(f"OffsetFetch of group {group_id!r}", attempt, timeout_ms=timeout_ms)
+    return await client.retrying(
+        f"OffsetFetch of group {group_id!r}", attempt, timeout_ms=timeout_ms
+    )
 
 
-def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
+async def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
     """Return the coordinator's `offset.metadata.max.bytes`, or None if it does not tell."""
     # Only this error needs them.
     from spark_kafka_source.client.configs import numbers_set_at  # noqa: PLC0415
 
-    def attempt(deadline: Deadline) -> int | None:
-        coordinator = client.coordinator(key, deadline)
-        return numbers_set_at(client, coordinator, [_MOST_METADATA], deadline).get(_MOST_METADATA)
+    async def attempt(deadline: Deadline) -> int | None:
+        coordinator = await client.coordinator(key, deadline)
+        return (await numbers_set_at(client, coordinator, [_MOST_METADATA], deadline)).get(
+            _MOST_METADATA
+        )
 
     try:
-        return client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)
+        return await client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)
     except KafkaError:  # The commit's own error counts.
         return None
 
@@ -345,7 +351,7 @@ def _fetch_requests(
     return [(several, _FETCH_BY_NAME), (stable, _FETCH_ONE_GROUP), (alone, _FETCH_ONE_GROUP)]
 
 
-def _fetch(
+async def _fetch(
     client: KafkaClient,
     requests: Sequence[tuple[OffsetFetchRequest, int]],
     group_id: str,
@@ -356,10 +362,10 @@ def _fetch(
     key = CoordinatorKey.of_group(group_id)
     for request, max_version in better:
         try:
-            return client.send_to_coordinator(request, key, deadline, max_version=max_version)
+            return await client.send_to_coordinator(request, key, deadline, max_version=max_version)
         except UnsupportedVersionError:
             continue
-    return client.send_to_coordinator(last, key, deadline, max_version=last_version)
+    return await client.send_to_coordinator(last, key, deadline, max_version=last_version)
 
 
 def _answered(

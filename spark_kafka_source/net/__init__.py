@@ -5,6 +5,16 @@ from spark_kafka_source.net.connection import Awaited, Connection
 from spark_kafka_source.net.connection_failures import RequestTimeoutError
 from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.conversation import (
+    Conversation,
+    Conversations,
+    Running,
+    Wait,
+    pause,
+    run,
+    together,
+    wait_for,
+)
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
 from spark_kafka_source.net.readable import HasFileno, readable
@@ -37,6 +47,8 @@ __all__ = [
     "Connection",
     "ConnectionSettings",
     "Contacts",
+    "Conversation",
+    "Conversations",
     "Deadline",
     "Dial",
     "HasFileno",
@@ -44,15 +56,21 @@ __all__ = [
     "Peer",
     "RequestTimeoutError",
     "Retry",
+    "Running",
     "SecurityProtocol",
     "SecuritySettings",
     "TlsError",
     "TlsSettings",
     "Token",
     "TokenProvider",
+    "Wait",
     "Wakeup",
     "parse_addresses",
+    "pause",
     "readable",
     "refuses_login",
+    "run",
     "tls_context",
+    "together",
+    "wait_for",
 ]

@@ -16,6 +16,16 @@ class Deadline:
         """Return the deadline `timeout_ms` from now."""
         return cls(time.monotonic() + timeout_ms / 1000, timeout_ms)
 
+    @classmethod
+    def after_seconds(cls, seconds: float) -> "Deadline":
+        """Return the deadline `seconds` from now."""
+        return cls(time.monotonic() + seconds, int(seconds * 1000))
+
+    @staticmethod
+    def first(*deadlines: "Deadline") -> "Deadline":
+        """Return the earliest of these deadlines."""
+        return min(deadlines, key=lambda each: each.at_seconds)
+
     def remaining_seconds(self) -> float:
         """Return the seconds left: 0.0 after the deadline."""
         return max(0.0, self.at_seconds - time.monotonic())

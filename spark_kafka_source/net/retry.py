@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.net.conversation import Conversation, pause
 from spark_kafka_source.net.deadline import Deadline
 
 logger = logging.getLogger(__name__)
@@ -25,12 +26,11 @@ class Retry:
 
     backoff_ms: int = 100
     backoff_max_ms: int = 1_000
-    sleep: Callable[[float], object] = time.sleep
 
-    def run(
+    async def run(
         self,
         what: str,
-        attempt: Callable[[Deadline], T],
+        attempt: Callable[[Deadline], Conversation[T]],
         recover: Callable[[KafkaError], None],
         deadline: Deadline,
     ) -> T:
@@ -44,7 +44,7 @@ class Retry:
         previous: KafkaError | None = None
         while True:
             try:
-                return attempt(deadline)
+                return await attempt(deadline)
             except KafkaError as error:
                 if not error.has_remedy:
                     raise
@@ -57,7 +57,7 @@ class Retry:
                 logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
                 recover(error)
                 previous = error
-            self.sleep(pause_seconds)
+            await pause(pause_seconds)
 
     def beginning_with(self, pause_ms: int) -> "Retry":
         """Return a copy whose first pause is at most `pause_ms`."""

@@ -4,7 +4,7 @@ import logging
 import time
 from dataclasses import dataclass
 
-from spark_kafka_source.client import Asked, Broker, KafkaClient, Lookup
+from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import (
     BrokerError,
@@ -15,7 +15,7 @@ from spark_kafka_source.errors import (
     Remedy,
     error_code,
 )
-from spark_kafka_source.net import Address
+from spark_kafka_source.net import Address, Running
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.config import Acks, ProducerConfig
@@ -38,7 +38,7 @@ class Flight:
     batches: dict[TopicPartition, ProducerBatch]
     sent_at_seconds: float
     looked_at_seconds: float
-    lookup: Lookup[bool] | None = None
+    lookup: Running[bool] | None = None
     """Whether the silent broker still leads any of the partitions."""
 
 

@@ -4,11 +4,11 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-98
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Protocol
 
-from spark_kafka_source.client import LOOKUP_MS, Lookup, Lookups, NextTry
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.net import Conversations, Running
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import ProducerId
@@ -30,7 +30,7 @@ class Identity(Protocol):
     def transactional_id(self) -> str | None:
         """The transactional id of the records, or None."""
 
-    def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
+    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
         """Take answers and send requests that these partitions need before a batch goes out."""
 
     def refusal(self) -> KafkaError | None:
@@ -59,7 +59,7 @@ class Anonymous:
     may_renumber = False
     next_try_seconds = None
 
-    def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
+    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
         """Do nothing: an anonymous producer needs no id."""
 
     def refusal(self) -> KafkaError | None:
@@ -97,15 +97,17 @@ class Idempotent:
     transactional_id = None
     may_renumber = True
 
-    def __init__(self, next_try: NextTry) -> None:
+    def __init__(self, client: KafkaClient) -> None:
+        """`client` is the one of the producer's thread."""
+        self._client = client
         self.next_try_seconds: float | None = None
-        self._next = next_try
+        self._next = NextTry(client.pause_seconds)
         self._producer: ProducerId | None = None
-        self._lookup: Lookup[ProducerId] | None = None
+        self._lookup: Running[ProducerId] | None = None
         self._refusal: KafkaError | None = None
         self._trouble: KafkaError | None = None
 
-    def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
+    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
         """Ask for a producer id as soon as there are records to write."""
         self._refusal = None
         self.next_try_seconds = None
@@ -115,11 +117,12 @@ class Idempotent:
         if self._producer is not None or self._lookup is not None or not queues:
             return
         if self._next.is_due:
-            self._lookup = lookups.ask(partial(new_producer_id, timeout_ms=LOOKUP_MS))
+            asked = new_producer_id(self._client, timeout_ms=LOOKUP_MS)
+            self._lookup = conversations.begin(asked)
         else:
             self.next_try_seconds = self._next.at_seconds
 
-    def _take(self, lookup: Lookup[ProducerId]) -> None:
+    def _take(self, lookup: Running[ProducerId]) -> None:
         try:
             self._producer, self._trouble = lookup.result(), None
             self._next.succeeded()

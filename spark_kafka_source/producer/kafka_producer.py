@@ -14,7 +14,7 @@ import pyarrow as pa
 
 # The first producer with typed values imports what they need.
 from spark_kafka_source import typed
-from spark_kafka_source.client import KafkaClient, NextTry
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -185,10 +185,11 @@ class KafkaProducer:
         identity: Transaction | Idempotent | Anonymous
         if config.transactional_id:
             clients.append(client.sibling())
-            identity = self._transaction = Transaction(config, clients[-1], self._accumulator)
+            identity = self._transaction = Transaction(
+                config, clients[-1], client, self._accumulator
+            )
         else:
-            next_try = NextTry(client.pause_seconds)
-            identity = Idempotent(next_try) if config.enable_idempotence else Anonymous()
+            identity = Idempotent(client) if config.enable_idempotence else Anonymous()
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         # `weakref.finalize` also closes a producer that nobody closed.

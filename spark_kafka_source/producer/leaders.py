@@ -7,14 +7,12 @@ from spark_kafka_source.client import (
     LOOKUP_MS,
     Broker,
     KafkaClient,
-    Lookup,
-    Lookups,
     NextTry,
     Topic,
 )
 from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, KafkaError
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversations, Deadline, Running
 from spark_kafka_source.producer.topics import UNKNOWN_TOPIC, how_to_create
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -24,11 +22,11 @@ logger = logging.getLogger(__name__)
 class Leaders:
     """The known leaders and the look-ups of others. Only the producer's thread uses it."""
 
-    def __init__(self, client: KafkaClient, lookups: Lookups) -> None:
+    def __init__(self, client: KafkaClient, conversations: Conversations) -> None:
         self._client = client
-        self._lookups = lookups
+        self._conversations = conversations
         self._wanted: set[TopicPartition] = set()
-        self._lookup: Lookup[list[Topic]] | None = None
+        self._lookup: Running[list[Topic]] | None = None
         self._asked: set[TopicPartition] = set()
         # The pause keeps a broker with useless answers from being asked without end.
         self._next = NextTry(client.pause_seconds)
@@ -64,8 +62,8 @@ class Leaders:
         if self._lookup is None and self._wanted and self._next.is_due:
             self._asked, self._wanted = self._wanted, set()
             names = _topics_of(self._asked)
-            self._lookup = self._lookups.ask(
-                lambda client: client.topics(names, Deadline.after_ms(LOOKUP_MS))
+            self._lookup = self._conversations.begin(
+                self._client.topics(names, Deadline.after_ms(LOOKUP_MS))
             )
 
     @property
@@ -74,7 +72,7 @@ class Leaders:
         is_waiting = self._lookup is None and bool(self._wanted)
         return self._next.at_seconds if is_waiting else None
 
-    def _take(self, lookup: Lookup[list[Topic]]) -> None:
+    def _take(self, lookup: Running[list[Topic]]) -> None:
         names = _topics_of(self._asked)
         try:
             topics = lookup.result()

@@ -1,7 +1,7 @@
 """The producer's thread: it sends batches to the leaders of their partitions.
 
-The thread has a single wait, for all connections. Slow work, such as the look-up of leaders, runs
-in other threads. Sequences keep the order within a partition, and keep out duplicates:
+The thread has a single wait, for all connections and all conversations. Sequences keep the order
+within a partition, and keep out duplicates:
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
 """
 
@@ -15,7 +15,6 @@ from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
     Broker,
     KafkaClient,
-    Lookups,
 )
 from spark_kafka_source.errors import (
     ClosedError,
@@ -23,7 +22,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
 )
-from spark_kafka_source.net import Address, Deadline, HasFileno, readable
+from spark_kafka_source.net import Address, Conversations, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
@@ -61,12 +60,12 @@ class Sender:
         identity: Identity,
         metrics: ProducerMetrics,
     ) -> None:
-        """`client` serves this thread's requests; look-ups use its siblings."""
+        """`client` serves this thread's requests."""
         self._config = config
         self._client = client
         self._accumulator = accumulator
-        self._lookups = Lookups(client, accumulator.wakeup)
-        self._leaders = Leaders(client, self._lookups)
+        self._conversations = Conversations()
+        self._leaders = Leaders(client, self._conversations)
         self._identity = identity
         self._metrics = metrics
         self._answers = Answers(config, client, accumulator, identity, metrics)
@@ -107,7 +106,7 @@ class Sender:
             error.__cause__ = found
         self._accumulator.refuse(error)
         self._answers.fail_all(error)
-        self._lookups.close()
+        self._conversations.close()
         self._client.close()
 
     def _is_over(self) -> bool:
@@ -126,9 +125,10 @@ class Sender:
             self._answers.take(flight)
             if self._config.acks is Acks.NONE:
                 self._unanswered.add(flight.broker.address)
+        self._conversations.step()
         self._leaders.step()
         queues = self._accumulator.queues()
-        self._identity.step(self._lookups, queues)
+        self._identity.step(self._conversations, queues)
         for queue in queues:
             self._expire(queue)
         self._fail_refused(queues)
@@ -154,9 +154,15 @@ class Sender:
         if self._close_by is not None:
             self._wake_at(self._close_by.at_seconds)
         wakeup = self._accumulator.wakeup
+        asked = self._conversations.wait
+        self._wake_at(asked.until.at_seconds)
         if not any(each.asked.is_here() for each in self._flights):
             until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)
-            waited_for: list[HasFileno] = [wakeup, *(each.asked for each in self._flights)]
+            waited_for: list[HasFileno] = [
+                wakeup,
+                *(each.asked for each in self._flights),
+                *asked.things,
+            ]
             readable(waited_for, until)
         wakeup.clear()
 
@@ -204,7 +210,7 @@ class Sender:
         is_due = now_seconds - flight.looked_at_seconds >= _SILENCE_SECONDS
         if is_due and flight.asked.is_silent:
             broker, led = flight.broker, list(flight.batches)
-            flight.lookup = self._lookups.ask(lambda client: client.still_leads(broker, led))
+            flight.lookup = self._conversations.begin(self._client.still_leads(broker, led))
         elif is_due:
             flight.looked_at_seconds = now_seconds
 

@@ -128,11 +128,11 @@ class Topics:
         what = f"Metadata of {topic}"
         without_it = 0
 
-        def attempt(within: Deadline) -> Topic:
+        async def attempt(within: Deadline) -> Topic:
             nonlocal without_it
             # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
-                topics = self._client.topics([topic], within, create=True)
+                topics = await self._client.topics([topic], within, create=True)
             found = next((each for each in topics if each.name == topic), None)
             error = UNKNOWN_TOPIC if found is None else found.error
             if found is not None and not error.code and not found.partitions:
@@ -145,7 +145,9 @@ class Topics:
             return found
 
         try:
-            found = self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
+            found = self._client.run(
+                self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
+            )
         except (KafkaTimeoutError, BootstrapError) as error:
             if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
                 raise

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Lookup, Lookups, NextTry
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.net import Conversations, Running
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.errors import TransactionAbortableError
@@ -75,13 +76,21 @@ class Transaction:
     may_renumber = False
 
     def __init__(
-        self, config: ProducerConfig, client: KafkaClient, accumulator: Accumulator
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        senders_client: KafkaClient,
+        accumulator: Accumulator,
     ) -> None:
-        """`client` is for this object alone. One user thread at a time waits on it."""
+        """`client` is for this object alone. One user thread at a time waits on it.
+
+        `senders_client` is the one of the producer's thread.
+        """
         self.transactional_id = config.transactional_id
         self.next_try_seconds: float | None = None
         self._config = config
         self._client = client
+        self._senders_client = senders_client
         self._coordinator = TransactionCoordinator(client, config.transactional_id)
         self._timeout_ms = config.transaction_timeout_ms
         self._accumulator = accumulator
@@ -93,7 +102,7 @@ class Transaction:
         self._added: set[TopicPartition] = set()
         self._announced: frozenset[TopicPartition] = frozenset()
         self._asked: frozenset[TopicPartition] = frozenset()
-        self._lookup: Lookup[None] | None = None
+        self._lookup: Running[None] | None = None
         self._next = NextTry(client.pause_seconds)
         self._nothing_asked = threading.Event()
         self._nothing_asked.set()
@@ -119,7 +128,7 @@ class Transaction:
         """
         with self._called(_State.NEW, _State.READY):
             coordinator = TransactionCoordinator(self._client, transactional_id)
-            if coordinator.is_open(timeout_ms=self._config.max_block_ms):
+            if self._client.run(coordinator.is_open(timeout_ms=self._config.max_block_ms)):
                 raise TransactionOpenError(transactional_id)
             self._producer = self._new_producer(coordinator, transaction_timeout_ms)
             self._coordinator, self.transactional_id = coordinator, transactional_id
@@ -132,8 +141,10 @@ class Transaction:
         transaction_timeout_ms: int,
         producer: ProducerId | None = None,
     ) -> ProducerId:
-        return coordinator.init_producer_id(
-            transaction_timeout_ms, producer, timeout_ms=self._config.max_block_ms
+        return self._client.run(
+            coordinator.init_producer_id(
+                transaction_timeout_ms, producer, timeout_ms=self._config.max_block_ms
+            )
         )
 
     def knows(self, transactional_id: str) -> bool:
@@ -142,7 +153,7 @@ class Transaction:
         with self._called(_State.OPEN):
             pass
         # An error says nothing about this transaction.
-        return coordinator.is_known(timeout_ms=self._config.max_block_ms)
+        return self._client.run(coordinator.is_known(timeout_ms=self._config.max_block_ms))
 
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""
@@ -182,8 +193,11 @@ class Transaction:
                 raise TransactionStateError(_NO_MEMBER)
             producer, timeout_ms = self._current(), self._config.max_block_ms
             self._has_begun = True
-            self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
-            self._coordinator.commit_offsets(producer, member, offsets, timeout_ms=timeout_ms)
+            added = self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
+            self._client.run(added)
+            self._client.run(
+                self._coordinator.commit_offsets(producer, member, offsets, timeout_ms=timeout_ms)
+            )
 
     def commit(self) -> None:
         """Wait for all records, and commit the transaction."""
@@ -285,7 +299,9 @@ class Transaction:
             self._is_over(error)
 
     def _end(self, *, commit: bool) -> None:
-        self._coordinator.end(self._current(), commit=commit, timeout_ms=self._config.max_block_ms)
+        timeout_ms = self._config.max_block_ms
+        ended = self._coordinator.end(self._current(), commit=commit, timeout_ms=timeout_ms)
+        self._client.run(ended)
         self._has_begun = False
 
     def _current(self) -> ProducerId:
@@ -317,7 +333,7 @@ class Transaction:
 
     # -- from the producer's thread ----------------------------------------------------------------
 
-    def step(self, lookups: Lookups, queues: Sequence[PartitionQueue]) -> None:
+    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
         """Add the partitions that are about to be written to."""
         self.next_try_seconds = None
         if self._lookup is not None and self._lookup.is_done:
@@ -335,13 +351,12 @@ class Transaction:
         self._asked = wanted
         self._nothing_asked.clear()
         producer, transactional_id = self._current(), self.transactional_id
-        self._lookup = lookups.ask(
-            lambda client: TransactionCoordinator(client, transactional_id).add_partitions(
-                producer, wanted, timeout_ms=LOOKUP_MS
-            )
+        coordinator = TransactionCoordinator(self._senders_client, transactional_id)
+        self._lookup = conversations.begin(
+            coordinator.add_partitions(producer, wanted, timeout_ms=LOOKUP_MS)
         )
 
-    def _take_added(self, lookup: Lookup[None]) -> None:
+    def _take_added(self, lookup: Running[None]) -> None:
         """Take the answer. After a refusal, none of the partitions was added."""
         self._trouble = None
         try:

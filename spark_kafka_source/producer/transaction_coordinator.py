@@ -6,14 +6,13 @@ each transaction.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
-    Asked,
     CoordinatorKey,
     CoordinatorKind,
     KafkaClient,
@@ -27,7 +26,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.producer.errors import transaction_error
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.protocol import Request, Response
@@ -81,9 +80,9 @@ class TransactionCoordinator:
 
     The groups are those whose offsets the transaction commits. The object keeps no state of a
     transaction: any process that knows the producer's id and epoch can go on with it. All methods
-    wait at most `timeout_ms` (default: `default.api.timeout.ms`), and try retriable errors again.
-    After that they raise `KafkaTimeoutError`. A lasting error is a `ProducerFencedError`, a
-    `TransactionAbortableError`, or another error, which ends the producer.
+    are conversations. They last at most `timeout_ms` (default: `default.api.timeout.ms`), and try
+    retriable errors again. After that they raise `KafkaTimeoutError`. A lasting error is a
+    `ProducerFencedError`, a `TransactionAbortableError`, or another error, which ends the producer.
     """
 
     def __init__(self, client: KafkaClient, transactional_id: str) -> None:
@@ -91,7 +90,7 @@ class TransactionCoordinator:
         self._transactional_id = transactional_id
         self._key = CoordinatorKey.of_transaction(transactional_id)
 
-    def init_producer_id(
+    async def init_producer_id(
         self,
         transaction_timeout_ms: int,
         producer: ProducerId | None = None,
@@ -114,10 +113,10 @@ class TransactionCoordinator:
         def check(answer: InitProducerIdResponse) -> None:
             self._check(answer.error_code, what)
 
-        answer = self._ask(what, request, self._key, check, timeout_ms)
+        answer = await self._ask(what, request, self._key, check, timeout_ms)
         return _producer_of(answer, what)
 
-    def add_partitions(
+    async def add_partitions(
         self,
         producer: ProducerId,
         topic_partitions: Iterable[TopicPartition],
@@ -144,9 +143,9 @@ class TransactionCoordinator:
             where, code = _worst(api, asked, found)
             self._check(code, f"{api} of {where} to {self._key}", topic=where.topic)
 
-        self._ask(f"{api} to {self._key}", request, self._key, check, timeout_ms)
+        await self._ask(f"{api} to {self._key}", request, self._key, check, timeout_ms)
 
-    def add_offsets(
+    async def add_offsets(
         self, producer: ProducerId, group_id: str, *, timeout_ms: int | None = None
     ) -> None:
         """Announce that the transaction is about to commit offsets of this group."""
@@ -156,9 +155,9 @@ class TransactionCoordinator:
         def check(answer: AddOffsetsToTxnResponse) -> None:
             self._check(answer.error_code, what, group_id=group_id)
 
-        self._ask(what, request, self._key, check, timeout_ms)
+        await self._ask(what, request, self._key, check, timeout_ms)
 
-    def commit_offsets(
+    async def commit_offsets(
         self,
         producer: ProducerId,
         member: Member,
@@ -200,18 +199,18 @@ class TransactionCoordinator:
                 )
             self._check(code, what, group_id=key.key)
 
-        self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
+        await self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
 
-    def is_open(self, *, timeout_ms: int | None = None) -> bool:
+    async def is_open(self, *, timeout_ms: int | None = None) -> bool:
         """Return whether any producer has a transaction open under the id (KIP-664)."""
-        found = self._described(timeout_ms)
+        found = await self._described(timeout_ms)
         return found is not None and found.transaction_state == _ONGOING
 
-    def is_known(self, *, timeout_ms: int | None = None) -> bool:
+    async def is_known(self, *, timeout_ms: int | None = None) -> bool:
         """Return whether any producer has asked for an id and epoch under the transactional id."""
-        return self._described(timeout_ms) is not None
+        return await self._described(timeout_ms) is not None
 
-    def _described(self, timeout_ms: int | None) -> TransactionState | None:
+    async def _described(self, timeout_ms: int | None) -> TransactionState | None:
         what = f"DescribeTransactions of {self._key}"
 
         def check(answer: DescribeTransactionsResponse) -> None:
@@ -220,11 +219,13 @@ class TransactionCoordinator:
                 self._check(code, what)
 
         request = DescribeTransactionsRequest([self._transactional_id])
-        answer = self._ask(what, request, self._key, check, timeout_ms)
+        answer = await self._ask(what, request, self._key, check, timeout_ms)
         found = _state_in(answer, self._transactional_id, what)
         return None if found.error_code == _NOT_FOUND else found
 
-    def end(self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None) -> None:
+    async def end(
+        self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None
+    ) -> None:
         """Commit the transaction, or abort it.
 
         A repeated call has no effect, until the id begins another transaction. INVALID_TXN_STATE
@@ -236,9 +237,9 @@ class TransactionCoordinator:
         def check(answer: EndTxnResponse) -> None:
             self._check(answer.error_code, what)
 
-        self._ask(what, request, self._key, check, timeout_ms)
+        await self._ask(what, request, self._key, check, timeout_ms)
 
-    def _ask(
+    async def _ask(
         self,
         what: str,
         request: Request[R],
@@ -249,9 +250,9 @@ class TransactionCoordinator:
         """Return the first answer without an error."""
         max_version = FIRST_GENERATION.get(type(request))
 
-        def attempt(deadline: Deadline) -> R:
+        async def attempt(deadline: Deadline) -> R:
             try:
-                answer = self._client.send_to_coordinator(
+                answer = await self._client.send_to_coordinator(
                     request, key, deadline, max_version=max_version
                 )
                 check(answer)
@@ -259,7 +260,7 @@ class TransactionCoordinator:
                 raise transaction_error(error) from None
             return answer
 
-        return self._client.retrying(
+        return await self._client.retrying(
             what, attempt, timeout_ms=timeout_ms, first_pause_ms=_FIRST_PAUSE_MS
         )
 
@@ -267,53 +268,37 @@ class TransactionCoordinator:
         _check(code, what, topic=topic, group_id=group_id, transactional_id=self._transactional_id)
 
 
-def end_each(
+async def end_each(
     client: KafkaClient, ends: Sequence[tuple[str, ProducerId]], *, commit: bool
-) -> Iterator[KafkaError | None]:
-    """Send the end of each transaction once, and yield the error of each, in their order.
+) -> list[KafkaError | None]:
+    """Send the end of each transaction once, and return the error of each, in their order.
 
-    `ends` holds pairs of a transactional id and the producer. The calling thread pipelines the
-    requests to one coordinator: a thread for each costs more than the request does. Waits for
-    `LONGEST_SILENCE_MS` at most. After a retriable error the outcome is unknown: `end` tries again.
+    `ends` holds pairs of a transactional id and the producer. The requests to one coordinator go
+    out one behind the other. Waits for `LONGEST_SILENCE_MS` at most. After a retriable error the
+    outcome is unknown: `end` tries again.
     """
     deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
-    with suppress(KafkaError):  # `_ask_end` asks for each coordinator that is still unknown.
-        client.learn_coordinators(CoordinatorKind.TRANSACTION, dict(ends), deadline)
-    sent = [_ask_end(client, *each, deadline, commit=commit) for each in ends]
-    for (transactional_id, _), asked in zip(ends, sent, strict=True):
-        what = _end_of(transactional_id, commit=commit)
-        try:
-            if isinstance(asked, KafkaError):
-                raise asked
-            _check(asked.answer().error_code, what, transactional_id=transactional_id)
-        except BrokerError as error:
-            client.recover(error)
-            yield transaction_error(error)
-        except KafkaError as error:
-            yield error
-        else:
-            yield None
+    with suppress(KafkaError):  # Each end asks for its coordinator if it is still unknown.
+        await client.learn_coordinators(CoordinatorKind.TRANSACTION, dict(ends), deadline)
 
-
-def _ask_end(
-    client: KafkaClient,
-    transactional_id: str,
-    producer: ProducerId,
-    deadline: Deadline,
-    *,
-    commit: bool,
-) -> Asked[EndTxnResponse] | KafkaError:
-    """Send the request. Return the send's error, if there is one."""
-    try:
-        return client.ask_behind(
+    async def end(transactional_id: str, producer: ProducerId) -> None:
+        key = CoordinatorKey.of_transaction(transactional_id)
+        asked = client.ask_behind(
             EndTxnRequest(transactional_id, *producer, commit),
-            client.coordinator(CoordinatorKey.of_transaction(transactional_id), deadline),
+            await client.coordinator(key, deadline),
             deadline,
             most_in_flight=_MOST_BEHIND,
             max_version=FIRST_GENERATION[EndTxnRequest],
         )
-    except KafkaError as error:
-        return error
+        try:
+            answer = await client.answer_of(asked)
+            what = _end_of(transactional_id, commit=commit)
+            _check(answer.error_code, what, transactional_id=transactional_id)
+        except BrokerError as error:
+            client.recover(error)
+            raise transaction_error(error) from None
+
+    return [each.error() for each in await together(end(*each) for each in ends)]
 
 
 def _end_of(transactional_id: str, *, commit: bool) -> str:
@@ -321,7 +306,7 @@ def _end_of(transactional_id: str, *, commit: bool) -> str:
     return f"EndTxn ({'commit' if commit else 'abort'}) of {key}"
 
 
-def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> ProducerId:
+async def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> ProducerId:
     """Return an id and epoch for idempotent writing without transactions; any broker gives one.
 
     Waits and raises as `TransactionCoordinator` does.
@@ -329,13 +314,13 @@ def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None) -> Pr
     what = "InitProducerId"
     request = InitProducerIdRequest(None, INT32_MAX)
 
-    def attempt(deadline: Deadline) -> ProducerId:
+    async def attempt(deadline: Deadline) -> ProducerId:
         # A lost answer wastes an id, which does no harm.
-        answer = client.send_to_any(request, deadline)
+        answer = await client.send_to_any(request, deadline)
         _check(answer.error_code, what)
         return _producer_of(answer, what)
 
-    return client.retrying(what, attempt, timeout_ms=timeout_ms)
+    return await client.retrying(what, attempt, timeout_ms=timeout_ms)
 
 
 def _state_in(

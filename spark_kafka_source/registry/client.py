@@ -6,6 +6,7 @@ https://docs.confluent.io/platform/current/schema-registry/develop/api.html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import quote
 from uuid import UUID
@@ -17,7 +18,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
 )
 from spark_kafka_source.forks import OwnProcess, used_where_made
-from spark_kafka_source.net import Deadline, Retry
+from spark_kafka_source.net import Deadline, Retry, run
 from spark_kafka_source.net.http_connection import HttpAnswer
 from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaNotFoundError
@@ -164,18 +165,16 @@ class RegistryClient:
 
     def _json(self, question: Question, deadline: Deadline) -> JsonAnswer:
         try:
-            answer, where = self._retry.run(
-                question.what,
-                lambda until: self._ask_in_turn(question, until),
-                lambda _: None,
-                deadline,
+            asked = self._retry.run(
+                question.what, partial(self._ask_in_turn, question), lambda _: None, deadline
             )
+            answer, where = run(asked)
         except KafkaTimeoutError as error:
             raise RegistryUnavailableError(f"The registry is not available: {error}") from error
         return JsonAnswer(answer.body, f"{where}: {question.what}")
 
-    def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
-        """Return the first useful answer, and the address that gave it."""
+    async def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
+        """Return the first useful answer, and the address that gave it. It blocks this thread."""
         if self._is_ended:
             raise ClosedError("The client of the schema registry is closed")
         failures = []

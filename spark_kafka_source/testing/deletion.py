@@ -15,12 +15,12 @@ from spark_kafka_source.topic_partition import TopicPartition
 _BROKER_TIMEOUT_MS = 30_000
 
 
-def delete_records(client: KafkaClient, before: Mapping[TopicPartition, int]) -> None:
+async def delete_records(client: KafkaClient, before: Mapping[TopicPartition, int]) -> None:
     """Delete each partition's records before an offset. -1 means its high watermark.
 
     Raises the errors of `ask_leaders`.
     """
-    ask_leaders(client, "DeleteRecords", before, _request, _answers)
+    await ask_leaders(client, "DeleteRecords", before, _request, _answers)
 
 
 def _request(before: ByTopic[int]) -> DeleteRecordsRequest:

@@ -254,7 +254,7 @@ class LocalKafka:
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
         """Delete each partition's records before an offset. -1 means all records."""
         with self._admin() as admin:
-            delete_records(admin.client, before)
+            admin.client.run(delete_records(admin.client, before))
 
     def allow(self, user: str, *operations: str, **resource: str) -> None:
         """Grant a user operations on a named resource: `topic`, `group` or `transactional_id`.

@@ -95,13 +95,15 @@ class Producer:
             ],
         )
 
-        def attempt(deadline: Deadline) -> int:
-            leader, _ = self._client.leaders([where], deadline)[where]
-            answer = self._client.send(request, leader, deadline, max_version=_PRODUCE_BY_NAME)
+        async def attempt(deadline: Deadline) -> int:
+            leader, _ = (await self._client.leaders([where], deadline))[where]
+            answer = await self._client.send(
+                request, leader, deadline, max_version=_PRODUCE_BY_NAME
+            )
             result = answer.responses[0].partition_responses[0]
             if result.error_code:
                 what = f"Produce to {where}"
                 raise BrokerError(error_code(result.error_code), what, result.error_message)
             return result.base_offset
 
-        return self._client.retrying(f"Produce to {where}", attempt)
+        return self._client.run(self._client.retrying(f"Produce to {where}", attempt))

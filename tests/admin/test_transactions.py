@@ -198,9 +198,9 @@ def test_a_coordinator_that_was_replaced_is_not_believed(
     old = stale(prepared, state, prepared.producer.epoch - epochs_before, error)
     broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]), times=2)
     with KafkaClient(producer._config.client) as client:
-        found = describe_transactions(client, known, begun=known)["a"]
+        found = client.run(describe_transactions(client, known, begun=known))["a"]
         assert found is not None
         assert (found.state, found.producer) == ("Ongoing", prepared.producer)
         broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]))
-        believed = describe_transactions(client, known)["a"]
+        believed = client.run(describe_transactions(client, known))["a"]
     assert believed is None if error else believed is not None and believed.state == state

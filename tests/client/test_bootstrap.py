@@ -35,7 +35,7 @@ def refused() -> Iterator[Address]:
 
 
 def all_topics(client: KafkaClient) -> list[Topic]:
-    return client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
+    return client.run(client.retrying("Metadata", lambda deadline: client.topics(None, deadline)))
 
 
 def test_all_topics_and_brokers_are_learnt(broker: MemoryBroker) -> None:
@@ -100,14 +100,14 @@ def test_a_broker_that_comes_up_late_is_found(broker: MemoryBroker) -> None:
     broker.stop(0)
     with KafkaClient(broker.config()) as client:
 
-        def attempt(deadline: Deadline) -> list[Topic]:
+        async def attempt(deadline: Deadline) -> list[Topic]:
             try:
-                return client.topics(None, deadline)
+                return await client.topics(None, deadline)
             except BootstrapError:
                 broker.start(0)
                 raise
 
-        assert client.retrying("Metadata", attempt) == []
+        assert client.run(client.retrying("Metadata", attempt)) == []
 
 
 def test_where_all_known_brokers_are_gone_the_bootstrap_addresses_have_their_turn(
@@ -183,10 +183,10 @@ def test_time_is_up_without_a_word_wasted(broker: MemoryBroker) -> None:
     with KafkaClient(broker.config(**ONE_TRY)) as client:
         all_topics(client)
 
-        def attempt(deadline: Deadline) -> None:
+        async def attempt(deadline: Deadline) -> None:
             raise BrokerError(error_named("REQUEST_TIMED_OUT"), "Fetch of t-0")
 
         with pytest.raises(
             KafkaTimeoutError, match=r"Fetch of t-0: no success .* 5000 ms; the last"
         ):
-            client.retrying("Fetch of t-0", attempt, timeout_ms=5_000)
+            client.run(client.retrying("Fetch of t-0", attempt, timeout_ms=5_000))

@@ -64,32 +64,32 @@ def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
 def leader(client: KafkaClient, where: TopicPartition) -> int:
     """Return the leader's node id, looked up as for any request."""
 
-    def attempt(deadline: Deadline) -> int:
-        return client.leaders([where], deadline)[where][0].node_id
+    async def attempt(deadline: Deadline) -> int:
+        return (await client.leaders([where], deadline))[where][0].node_id
 
-    return client.retrying(f"leader of {where}", attempt)
+    return client.run(client.retrying(f"leader of {where}", attempt))
 
 
 def ask_leader(client: KafkaClient, where: TopicPartition) -> int:
     """Return the offset in the leader's answer, with retries by the errors' remedies."""
 
-    def attempt(deadline: Deadline) -> int:
-        broker, leader_epoch = client.leaders([where], deadline)[where]
+    async def attempt(deadline: Deadline) -> int:
+        broker, leader_epoch = (await client.leaders([where], deadline))[where]
         partition = ListOffsetsPartition(where.partition, leader_epoch, -1)
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(where.topic, [partition])])
-        (found,) = client.send(request, broker, deadline).topics[0].partitions
+        (found,) = (await client.send(request, broker, deadline)).topics[0].partitions
         if found.error_code:
             raise BrokerError(error_code(found.error_code), f"ListOffsets of {where}")
         return found.offset
 
-    return client.retrying(f"ListOffsets of {where}", attempt)
+    return client.run(client.retrying(f"ListOffsets of {where}", attempt))
 
 
 def coordinator(client: KafkaClient, key: CoordinatorKey = GROUP) -> int:
-    def attempt(deadline: Deadline) -> int:
-        return client.coordinator(key, deadline).node_id
+    async def attempt(deadline: Deadline) -> int:
+        return (await client.coordinator(key, deadline)).node_id
 
-    return client.retrying("FindCoordinator", attempt, timeout_ms=5_000)
+    return client.run(client.retrying("FindCoordinator", attempt, timeout_ms=5_000))
 
 
 # -- leaders ---------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_coordinators_of_several_transactional_ids_are_learnt_at_once(
 ) -> None:
     broker.cluster.transaction_coordinators.update(g=1, h=2)
     deadline = Deadline.after_ms(20_000)
-    client.learn_coordinators(CoordinatorKind.TRANSACTION, ["g", "h"], deadline)
+    client.run(client.learn_coordinators(CoordinatorKind.TRANSACTION, ["g", "h"], deadline))
     assert coordinator(client, TRANSACTION) == 1
     assert coordinator(client, CoordinatorKey.of_transaction("h")) == 2
     (request,) = broker.requests(FindCoordinatorRequest)
@@ -216,13 +216,13 @@ def test_a_coordinator_is_found_again_where_the_error_says_so(
 ) -> None:
     errors = [BrokerError(error_named(name), "OffsetFetch of group 'g'")]
 
-    def attempt(deadline: Deadline) -> Broker:
-        found = client.coordinator(GROUP, deadline)
+    async def attempt(deadline: Deadline) -> Broker:
+        found = await client.coordinator(GROUP, deadline)
         if errors:
             raise errors.pop()
         return found
 
-    client.retrying("OffsetFetch", attempt)
+    client.run(client.retrying("OffsetFetch", attempt))
     assert len(broker.requests(FindCoordinatorRequest)) == 1 + found_again
 
 
@@ -234,12 +234,12 @@ def test_a_coordinator_that_cannot_be_reached_is_looked_for_again(
     broker.stop(2)
     broker.cluster.coordinators["g"] = 1
 
-    def attempt(deadline: Deadline) -> int:
-        found = client.coordinator(GROUP, deadline)
-        client.send(OffsetFetchRequest("g"), found, deadline, max_version=7)
+    async def attempt(deadline: Deadline) -> int:
+        found = await client.coordinator(GROUP, deadline)
+        await client.send(OffsetFetchRequest("g"), found, deadline, max_version=7)
         return found.node_id
 
-    assert client.retrying("OffsetFetch", attempt) == 1
+    assert client.run(client.retrying("OffsetFetch", attempt)) == 1
 
 
 def test_no_coordinator_yet_is_waited_for(broker: MemoryBroker, client: KafkaClient) -> None:
@@ -280,13 +280,13 @@ def test_a_coordinator_at_an_address_of_no_use(broker: MemoryBroker) -> None:
 
     with KafkaClient(broker.config(**ONE_TRY)) as client:
 
-        def attempt(deadline: Deadline) -> object:
-            return client.send(
-                OffsetFetchRequest("g"), client.coordinator(GROUP, deadline), deadline
+        async def attempt(deadline: Deadline) -> object:
+            return await client.send(
+                OffsetFetchRequest("g"), await client.coordinator(GROUP, deadline), deadline
             )
 
         with pytest.raises(KafkaTimeoutError, match="-1 is not a port number"):
-            client.retrying("OffsetFetch", attempt)
+            client.run(client.retrying("OffsetFetch", attempt))
 
 
 # -- several brokers at once -----------------------------------------------------------------------
@@ -300,8 +300,10 @@ def test_each_broker_is_asked_and_the_failure_of_one_is_its_own(
         gone = Broker(9, Address(LOOPBACK, port))
         brokers = [*client.cluster.brokers.values(), gone]
         broker.control(MetadataRequest, Action.CLOSE, node_id=1)
-        answers = client.send_to_each(
-            {each: MetadataRequest(topics=[]) for each in brokers}, Deadline.after_ms(30_000)
+        answers = client.run(
+            client.send_to_each(
+                {each: MetadataRequest(topics=[]) for each in brokers}, Deadline.after_ms(30_000)
+            )
         )
     failed = {each.node_id for each, answer in answers.items() if isinstance(answer, KafkaError)}
     assert set(answers) == set(brokers)
@@ -339,7 +341,7 @@ def test_throttling_beyond_the_deadline_is_a_timeout_and_nothing_is_sent(
     node = client.cluster.brokers[0]
     for _ in range(2):
         with pytest.raises(KafkaTimeoutError):
-            client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(20))
+            client.run(client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(20)))
     assert len(broker.requests(MetadataRequest)) == 1
 
 

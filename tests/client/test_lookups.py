@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from spark_kafka_source.client.lookups import _MOST_AT_ONCE, _MOST_IDLE
 
 from spark_kafka_source.client import KafkaClient, Lookups
-from spark_kafka_source.client.lookups import _MOST_AT_ONCE, _MOST_IDLE
 from spark_kafka_source.net import Deadline, Wakeup
 from tests.consumer.consumers import eventually
 from tests.exactly_once.query import client_of
@@ -55,7 +55,7 @@ def test_few_connections_are_kept_after_many_questions_at_once(client: KafkaClie
     all_ask = threading.Barrier(_MOST_AT_ONCE)
 
     def question(client: KafkaClient) -> None:
-        client.topics([], Deadline.after_ms(10_000))
+        client.run(client.topics([], Deadline.after_ms(10_000)))
         asked[id(client)] = client
         all_ask.wait(10)
 

@@ -46,7 +46,7 @@ def broker() -> Iterator[MemoryBroker]:
 
 
 def all_topics(client: KafkaClient) -> object:
-    return client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
+    return client.run(client.retrying("Metadata", lambda deadline: client.topics(None, deadline)))
 
 
 def test_a_wrong_password_goes_out_once_whatever_the_number_of_servers(
@@ -68,7 +68,7 @@ def test_a_password_that_is_withdrawn_goes_to_one_leader_only(broker: MemoryBrok
         broker.forget()
         broker.cluster.mechanisms["PLAIN"] = withdrawn
         with pytest.raises(AuthenticationError):
-            latest_offsets(client, [TopicPartition("t", 0), TopicPartition("t", 1)])
+            client.run(latest_offsets(client, [TopicPartition("t", 0), TopicPartition("t", 1)]))
     assert len(logins(broker)) == 1
 
 
@@ -98,5 +98,5 @@ def test_every_connection_authenticates(broker: MemoryBroker) -> None:
         all_topics(client)
         for node_id in (0, 1):
             node = Broker(node_id, broker.address(node_id))
-            client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(30_000))
+            client.run(client.send(MetadataRequest(topics=[]), node, Deadline.after_ms(30_000)))
     assert logins(broker) == [0, 1]

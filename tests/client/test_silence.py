@@ -53,7 +53,7 @@ def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
 
 
 def topics(client: KafkaClient, deadline_ms: int = 3_600_000) -> list[Any]:
-    return client.topics(["t"], Deadline.after_ms(deadline_ms))
+    return client.run(client.topics(["t"], Deadline.after_ms(deadline_ms)))
 
 
 # -- any broker ------------------------------------------------------------------------------------
@@ -132,7 +132,9 @@ def test_a_request_that_changes_something_goes_to_one_broker_only(
     topics(client)
     broker.forget()
     broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
-    client.send_to_one(FindCoordinatorRequest("g"), Deadline.after_ms(20_000), max_version=3)
+    client.run(
+        client.send_to_one(FindCoordinatorRequest("g"), Deadline.after_ms(20_000), max_version=3)
+    )
     (seen,) = [each for each in broker.seen if isinstance(each.request, FindCoordinatorRequest)]
     assert seen.node_id != 0
 
@@ -201,7 +203,7 @@ def test_a_leader_that_nobody_else_can_tell_of_keeps_its_request() -> None:
         with KafkaClient(broker.config(settings=HOUR)) as client:
             topics(client)
             leader = client.cluster.leader(T0)[0]
-            assert client.still_leads(leader, [T0])
+            assert client.run(client.still_leads(leader, [T0]))
 
 
 def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
@@ -222,10 +224,12 @@ def test_a_coordinator_that_froze_is_left_once_the_group_has_another(
 
     broker.control(FindCoordinatorRequest, moved_on_the_second_look, times=None)
 
-    def attempt(deadline: Deadline) -> Any:
-        return client.send_to_coordinator(OffsetFetchRequest("g"), GROUP, deadline, max_version=7)
+    async def attempt(deadline: Deadline) -> Any:
+        return await client.send_to_coordinator(
+            OffsetFetchRequest("g"), GROUP, deadline, max_version=7
+        )
 
-    client.retrying("OffsetFetch", attempt)
+    client.run(client.retrying("OffsetFetch", attempt))
     asked_of = [
         each.node_id for each in broker.seen if isinstance(each.request, OffsetFetchRequest)
     ]
@@ -236,15 +240,15 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
     """A client that only asks a coordinator knows no brokers, but has reached one."""
     settings = ConnectionSettings(request_timeout_ms=50)
     with KafkaClient(broker.config(settings=settings)) as client:
-        client.coordinator(GROUP, Deadline.after_ms(20_000))
+        client.run(client.coordinator(GROUP, Deadline.after_ms(20_000)))
         broker.control(OffsetFetchRequest, Action.SILENCE, times=2)
 
-        def attempt(deadline: Deadline) -> Any:
-            return client.send_to_coordinator(
+        async def attempt(deadline: Deadline) -> Any:
+            return await client.send_to_coordinator(
                 OffsetFetchRequest("g"), GROUP, deadline, max_version=7
             )
 
-        client.retrying("OffsetFetch", attempt, timeout_ms=20_000)
+        client.run(client.retrying("OffsetFetch", attempt, timeout_ms=20_000))
     # There are more if an answer takes longer than that.
     assert len(broker.requests(OffsetFetchRequest)) >= 3
 
@@ -252,11 +256,13 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
 def test_the_time_is_up_all_the_same(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.control(OffsetFetchRequest, Action.SILENCE, times=None)
 
-    def attempt(deadline: Deadline) -> Any:
-        return client.send_to_coordinator(OffsetFetchRequest("g"), GROUP, deadline, max_version=7)
+    async def attempt(deadline: Deadline) -> Any:
+        return await client.send_to_coordinator(
+            OffsetFetchRequest("g"), GROUP, deadline, max_version=7
+        )
 
     with pytest.raises(KafkaTimeoutError):
-        client.retrying("OffsetFetch", attempt, timeout_ms=200)
+        client.run(client.retrying("OffsetFetch", attempt, timeout_ms=200))
 
 
 def test_what_one_client_learns_its_siblings_know(
@@ -264,7 +270,7 @@ def test_what_one_client_learns_its_siblings_know(
 ) -> None:
     with client.sibling() as sibling:
         topics(client)
-        client.coordinator(GROUP, Deadline.after_ms(20_000))
+        client.run(client.coordinator(GROUP, Deadline.after_ms(20_000)))
         broker.forget()
         sibling.leaders([T0], Deadline.after_ms(20_000))
         sibling.coordinator(GROUP, Deadline.after_ms(20_000))

@@ -34,9 +34,9 @@ def test_a_topic_that_exists_is_fine_and_none_is_created(
 ) -> None:
     broker.cluster.creates_topics = True
     broker.create_topic("d")
-    check_topic(client, "d")
+    client.run(check_topic(client, "d"))
     with pytest.raises(ConfigurationError) as refused:
-        check_topic(client, "missing")
+        client.run(check_topic(client, "missing"))
     assert str(refused.value) == (
         "Option 'badRecords.topic': topic 'missing' does not exist. Create it, as with "
         "`spark-kafka-source topics create` or `KafkaAdmin.create_topic`. Or name one that exists"
@@ -52,12 +52,12 @@ def test_a_new_topic_may_be_unknown_for_a_moment(
     broker.create_topic("d")
     for error in (NO_TOPIC, "LEADER_NOT_AVAILABLE"):
         broker.control(MetadataRequest, telling(error))
-    check_topic(client, "d")
+    client.run(check_topic(client, "d"))
 
 
 def test_a_topic_without_a_leader_for_now_exists(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.control(MetadataRequest, telling("LEADER_NOT_AVAILABLE"), times=None)
-    check_topic(client, "d")
+    client.run(check_topic(client, "d"))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_user_who_may_not_write_is_told(
 ) -> None:
     broker.control(MetadataRequest, answer)
     with pytest.raises(ConfigurationError, match="needs WRITE on topic 'd'") as refused:
-        check_topic(client, "d")
+        client.run(check_topic(client, "d"))
     assert str(refused.value).startswith("Option 'badRecords.topic': is denied: the user needs")
 
 
@@ -82,7 +82,7 @@ def test_a_user_who_may_write_or_is_not_told_goes_on(
     broker: MemoryBroker, client: KafkaClient, operations: int
 ) -> None:
     broker.control(MetadataRequest, telling(topic_authorized_operations=operations))
-    check_topic(client, "d")
+    client.run(check_topic(client, "d"))
     (request,) = broker.requests(MetadataRequest)
     assert request.include_topic_authorized_operations
 
@@ -90,12 +90,12 @@ def test_a_user_who_may_write_or_is_not_told_goes_on(
 def test_a_name_that_no_topic_can_have(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.control(MetadataRequest, telling("INVALID_TOPIC_EXCEPTION"))
     with pytest.raises(ConfigurationError, match="'d' cannot be a topic's name"):
-        check_topic(client, "d")
+        client.run(check_topic(client, "d"))
 
 
 def test_brokers_that_do_not_know_rights_are_asked_for_the_topic_alone() -> None:
     with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
         broker.create_topic("d")
-        check_topic(client, "d")
+        client.run(check_topic(client, "d"))
         with pytest.raises(ConfigurationError, match="does not exist"):
-            check_topic(client, "missing")
+            client.run(check_topic(client, "missing"))

@@ -202,7 +202,7 @@ def test_what_was_aborted_amid_its_rows_is_not_decided(trial: Trial) -> None:
     with run.producer() as producer, client_of(query.servers) as client:
         producer.begin_as(task_id, query.timeout_ms)
         producer.send(query.topic, b"aborted", partition=0).result(10)
-        found = describe_transactions(client, [task_id])[task_id]
+        found = client.run(describe_transactions(client, [task_id]))[task_id]
         assert found is not None
         TransactionCoordinator(client, task_id).end(found.producer, commit=False)
         producer.send(query.topic, b"since", partition=1)

@@ -212,7 +212,9 @@ def test_a_late_copy_of_its_offset_replaces_no_decision(
 
     def copy() -> None:
         key = CoordinatorKey.of_group(query.prefix)
-        answer = client.send_to_coordinator(sent[0], key, Deadline.after_ms(5_000), max_version=4)
+        answer = client.run(
+            client.send_to_coordinator(sent[0], key, Deadline.after_ms(5_000), max_version=4)
+        )
         errors.append(answer.topics[0].partitions[0].error_code)
 
     errors: list[int] = []

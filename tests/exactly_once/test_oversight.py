@@ -48,7 +48,9 @@ def client(trial: Trial) -> Iterator[KafkaClient]:
 
 
 def seen(client: KafkaClient, *prepared: PreparedTransaction) -> list[TaskTransaction]:
-    described = describe_transactions(client, [each.transactional_id for each in prepared])
+    described = client.run(
+        describe_transactions(client, [each.transactional_id for each in prepared])
+    )
     found = task_transactions(client, [each for each in described.values() if each is not None])
     return [found[each.transactional_id] for each in prepared]
 
@@ -87,7 +89,7 @@ def test_ids_of_others_are_left_out(trial: Trial, client: KafkaClient) -> None:
     run = trial.query.start()
     run.commit(0, run.write(0))
     control_id = trial.query.names.control_id
-    (found,) = describe_transactions(client, [control_id]).values()
+    (found,) = client.run(describe_transactions(client, [control_id])).values()
     assert found is not None
     assert task_transactions(client, [found]) == {}
 

@@ -42,7 +42,7 @@ def wait_until_ended(
     with client_of(query.servers) as client:
         while any(
             each is None or each.state not in states
-            for each in describe_transactions(client, names).values()
+            for each in client.run(describe_transactions(client, names)).values()
         ):
             assert not deadline.expired, names
             time.sleep(0.1)

@@ -53,4 +53,4 @@ def test_a_sample_is_asked_for_again(
 ) -> None:
     log.append(b"a")
     broker.control(FetchRequest, THROTTLED)
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: len(log.batches[0].data)}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {T0: len(log.batches[0].data)}

@@ -157,7 +157,7 @@ def test_an_id_that_metadata_has_late_is_waited_for(
 ) -> None:
     """The driver knows the new topic. The executor's broker learns of it a moment later."""
     broker.create_topic("t", topic_id=PLANNED)
-    client.leaders([T0], Deadline.after_ms(10_000))
+    client.run(client.leaders([T0], Deadline.after_ms(10_000)))
     (log,) = broker.create_topic("t", topic_id=MADE_ANEW)
     log.append(b"a", b"b")
     assert offsets(reader_of(client, MADE_ANEW)) == [0, 1]

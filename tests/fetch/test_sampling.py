@@ -19,7 +19,7 @@ def test_bytes_of_log_for_each_offset(client: KafkaClient, log: PartitionLog) ->
     for _ in range(3):
         log.append(b"x" * 100, b"y" * 300)
     batch_bytes = len(log.batches[0].data)
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: batch_bytes / 2}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {T0: batch_bytes / 2}
 
 
 def test_a_sample_may_begin_in_the_middle_of_a_batch_and_compaction_leaves_gaps(
@@ -28,14 +28,14 @@ def test_a_sample_may_begin_in_the_middle_of_a_batch_and_compaction_leaves_gaps(
     log.append(b"x", b"y", b"z")
     log.append(b"x", base_offset=9)
     whole = sum(len(batch.data) for batch in log.batches)
-    assert sampled_bytes_per_offset(client, {T0: 2}) == {T0: whole / 10}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 2})) == {T0: whole / 10}
 
 
 def test_one_request_to_each_leader(broker: MemoryBroker, client: KafkaClient) -> None:
     logs = broker.create_topic("t", partitions=3)
     for each in logs:
         each.append(b"x" * 10)
-    found = sampled_bytes_per_offset(client, {T0: 0, T1: 0, T2: 0})
+    found = client.run(sampled_bytes_per_offset(client, {T0: 0, T1: 0, T2: 0}))
     assert found.keys() == {T0, T1, T2}
     requests = broker.requests(FetchRequest)
     assert len(requests) == len({log.leader_id for log in logs})
@@ -45,11 +45,11 @@ def test_one_request_to_each_leader(broker: MemoryBroker, client: KafkaClient) -
 
 
 def test_where_there_is_nothing_nothing_is_learnt(client: KafkaClient, log: PartitionLog) -> None:
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {}
     log.append(b"a")
     log.log_start_offset = 1
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {}
-    assert sampled_bytes_per_offset(client, {}) == {}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {}
+    assert client.run(sampled_bytes_per_offset(client, {})) == {}
 
 
 def test_what_is_corrupt_is_left_to_the_task(
@@ -59,7 +59,7 @@ def test_what_is_corrupt_is_left_to_the_task(
     broken = bytearray(log.batches[0].data)
     broken[16] = 7
     broker.control(FetchRequest, answer(bytes(broken)))
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {}
 
 
 def test_other_errors_are_told(
@@ -68,14 +68,16 @@ def test_other_errors_are_told(
     log.append(b"a")
     broker.control(FetchRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="TOPIC_AUTHORIZATION_FAILED"):
-        sampled_bytes_per_offset(client, {T0: 0})
+        client.run(sampled_bytes_per_offset(client, {T0: 0}))
 
 
 def test_old_brokers_have_samples_too() -> None:
     with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
         (log,) = broker.create_topic("t")
         log.append(b"a")
-        assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: len(log.batches[0].data)}
+        assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {
+            T0: len(log.batches[0].data)
+        }
 
 
 def test_nothing_is_decompressed(
@@ -83,4 +85,4 @@ def test_nothing_is_decompressed(
 ) -> None:
     log.append(bytes(1000), codec=Codec.ZSTD)
     monkeypatch.setattr(chunk, "Decompressor", None)
-    assert sampled_bytes_per_offset(client, {T0: 0}) == {T0: len(log.batches[0].data)}
+    assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {T0: len(log.batches[0].data)}

@@ -107,12 +107,12 @@ def soon() -> Deadline:
 def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.cluster.racks.update({0: "a", 1: "b"})
     broker.create_topic("u", 3)
-    found = partitions_to_assign(client, ["u", "none"], soon())
+    found = client.run(partitions_to_assign(client, ["u", "none"], soon()))
     assert found == {"u": [TopicPartition("u", each) for each in range(3)]}
     assert [each.racks for each in found["u"]] == [frozenset("a"), frozenset("b"), frozenset()]
     assert [each.leader_id for each in found["u"]] == [0, 1, 2]
     assert [each.replica_ids for each in found["u"]] == [(0,), (1,), (2,)]
-    assert partitions_to_assign(client, [], soon()) == {}
+    assert client.run(partitions_to_assign(client, [], soon())) == {}
     u = broker.cluster.topics["u"].topic_id
     assert topic_names(client, [u, uuid.uuid4()], soon()) == {u: "u"}
     nameless = MetadataResponse(topics=[MetadataResponseTopic(0, None, u)])
@@ -120,4 +120,4 @@ def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient
     assert topic_names(client, [u], soon()) == {}
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Metadata of u, to assign its partitions"):
-        partitions_to_assign(client, ["u"], soon())
+        client.run(partitions_to_assign(client, ["u"], soon()))

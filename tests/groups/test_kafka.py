@@ -130,21 +130,21 @@ def test_only_members_commit_and_only_in_their_generation(
     settle([one], divided([one], 6))
     offsets = {TopicPartition(topic, 0): 7}
     membership = one.membership
-    commit_offsets(client, group, offsets, member_of=lambda: membership.member)
-    found = committed(client, group, offsets, member_of=lambda: membership.member)
+    client.run(commit_offsets(client, group, offsets, member_of=lambda: membership.member))
+    found = client.run(committed(client, group, offsets, member_of=lambda: membership.member))
     assert {where: each.offset for where, each in found.items()} == offsets
     former = membership.member
     two = members.enter_context(closing(Ours(servers, group, protocol, topic)))
     settle([one, two], divided([one, two], 6))
     kept = {min(one.owned()): 8}
-    commit_offsets(client, group, kept, member_of=lambda: membership.member)
+    client.run(commit_offsets(client, group, kept, member_of=lambda: membership.member))
     moved = {min(two.owned()): 9}
     error: type[KafkaError] = CommitFailedError
     refused = "ILLEGAL_GENERATION"
     if protocol == "consumer":  # The member retries, since it could have a new epoch by then.
         error, refused = KafkaTimeoutError, "STALE_MEMBER_EPOCH"
     with pytest.raises(error, match=refused):
-        commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500)
+        client.run(commit_offsets(client, group, moved, member_of=lambda: former, timeout_ms=500))
 
 
 @PROTOCOLS
@@ -187,14 +187,14 @@ def test_a_member_whose_group_was_deleted_joins_anew(
 
     def delete(deadline: Deadline) -> int:
         member = one.membership.member
-        coordinator = client.coordinator(CoordinatorKey.of_group(group), deadline)
+        coordinator = client.run(client.coordinator(CoordinatorKey.of_group(group), deadline))
         if member is not None and protocol == "consumer":
             beat = ConsumerGroupHeartbeatRequest(group, member.member_id, member_epoch=-1)
-            client.send(beat, coordinator, deadline)
+            client.run(client.send(beat, coordinator, deadline))
         elif member is not None:
             leave = LeaveGroupRequest(group, members=[MemberIdentity(member.member_id)])
-            client.send(leave, coordinator, deadline)
-        answer = client.send(DeleteGroupsRequest([group]), coordinator, deadline)
+            client.run(client.send(leave, coordinator, deadline))
+        answer = client.run(client.send(DeleteGroupsRequest([group]), coordinator, deadline))
         return answer.results[0].error_code
 
     # The member may learn of its removal and rejoin before its group is deleted.

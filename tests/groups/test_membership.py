@@ -111,14 +111,16 @@ def test_what_a_member_commits_within_revoked_is_there_for_the_next(broker: Memo
         def commit(what: str) -> None:
             if what == "revoked":
                 offsets = dict.fromkeys(one.membership.assignment, 7)
-                commit_offsets(client, "g", offsets, member_of=lambda: one.membership.member)
+                client.run(
+                    commit_offsets(client, "g", offsets, member_of=lambda: one.membership.member)
+                )
 
         one.told.during = commit
         one.settle(*ALL)
         settle_all(one, two, partitions=4)
-        assert committed_offsets(client, "g", [T1]) == {T1: 7}
+        assert client.run(committed_offsets(client, "g", [T1])) == {T1: 7}
         with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
-            commit_offsets(client, "g", {T1: 8})
+            client.run(commit_offsets(client, "g", {T1: 8}))
 
 
 def test_a_coordinator_that_moves_is_found(broker: MemoryBroker) -> None:

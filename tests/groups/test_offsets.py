@@ -51,23 +51,23 @@ def topics(broker: MemoryBroker) -> None:
 
 
 def test_what_is_committed_is_read_back(broker: MemoryBroker, client: KafkaClient) -> None:
-    commit_offsets(client, "g", {T0: 5, U0: 0})
-    assert committed_offsets(client, "g", [T0, T1, U0]) == {T0: 5, U0: 0}
-    assert committed_offsets(client, "other", [T0]) == {}
-    commit_offsets(client, "g", {T0: 6})
+    client.run(commit_offsets(client, "g", {T0: 5, U0: 0}))
+    assert client.run(committed_offsets(client, "g", [T0, T1, U0])) == {T0: 5, U0: 0}
+    assert client.run(committed_offsets(client, "other", [T0])) == {}
+    client.run(commit_offsets(client, "g", {T0: 6}))
     assert broker.cluster.committed["g"] == {T0: 6, U0: 0}
 
 
 def test_it_is_the_coordinator_that_is_asked(broker: MemoryBroker, client: KafkaClient) -> None:
-    commit_offsets(client, "g", {T0: 5})
-    committed_offsets(client, "g", [T0])
+    client.run(commit_offsets(client, "g", {T0: 5}))
+    client.run(committed_offsets(client, "g", [T0]))
     asked = [s.node_id for s in broker.seen if type(s.request) is not FindCoordinatorRequest]
     assert asked[-2:] == [2, 2]
     assert len(broker.requests(FindCoordinatorRequest)) == 1
 
 
 def test_one_who_is_no_member_commits_as_such(broker: MemoryBroker, client: KafkaClient) -> None:
-    commit_offsets(client, "g", {T0: 5})
+    client.run(commit_offsets(client, "g", {T0: 5}))
     (request,) = broker.requests(OffsetCommitRequest)
     assert (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
 
@@ -75,7 +75,11 @@ def test_one_who_is_no_member_commits_as_such(broker: MemoryBroker, client: Kafk
 def test_a_commit_says_by_whom_and_under_which_leader_epochs(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    commit_offsets(client, "g", {T0: 5, T1: 6}, leader_epochs={T0: 3, U0: 9}, metadata="batch 7")
+    client.run(
+        commit_offsets(
+            client, "g", {T0: 5, T1: 6}, leader_epochs={T0: 3, U0: 9}, metadata="batch 7"
+        )
+    )
     (request,) = broker.requests(OffsetCommitRequest)
     (topic,) = request.topics
     assert [
@@ -87,8 +91,8 @@ def test_a_commit_says_by_whom_and_under_which_leader_epochs(
 def test_the_oldest_broker_does_the_same() -> None:
     with MemoryBroker(versions=KAFKA_2_1) as broker, KafkaClient(broker.config()) as client:
         broker.create_topic("t")
-        commit_offsets(client, "g", {T0: 5})
-        assert committed_offsets(client, "g", [T0]) == {T0: 5}
+        client.run(commit_offsets(client, "g", {T0: 5}))
+        assert client.run(committed_offsets(client, "g", [T0])) == {T0: 5}
 
 
 @pytest.mark.parametrize("name", ["NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"])
@@ -97,17 +101,17 @@ def test_trouble_with_the_coordinator_passes(
 ) -> None:
     broker.control(OffsetCommitRequest, error_named(name), times=2)
     broker.control(OffsetFetchRequest, error_named(name), times=2)
-    commit_offsets(client, "g", {T0: 5})
-    assert committed_offsets(client, "g", [T0]) == {T0: 5}
+    client.run(commit_offsets(client, "g", {T0: 5}))
+    assert client.run(committed_offsets(client, "g", [T0])) == {T0: 5}
 
 
 def test_a_coordinator_that_moved_is_found(broker: MemoryBroker, client: KafkaClient) -> None:
-    commit_offsets(client, "g", {T0: 5})
+    client.run(commit_offsets(client, "g", {T0: 5}))
     broker.cluster.coordinators["g"] = 1
-    commit_offsets(client, "g", {T0: 6})
+    client.run(commit_offsets(client, "g", {T0: 6}))
     broker.stop(1)
     broker.cluster.coordinators["g"] = 0
-    assert committed_offsets(client, "g", [T0]) == {T0: 6}
+    assert client.run(committed_offsets(client, "g", [T0])) == {T0: 6}
 
 
 def test_the_error_of_one_partition_is_told_with_its_name(
@@ -118,18 +122,18 @@ def test_the_error_of_one_partition_is_told_with_its_name(
     answer = OffsetCommitResponse(topics=[OffsetCommitResponseTopic("t", partitions=partitions)])
     broker.control(OffsetCommitRequest, answer)
     with pytest.raises(BrokerError, match=r"OffsetCommit of t-1 for group 'g': TOPIC_AUTHOR"):
-        commit_offsets(client, "g", {T0: 1, T1: 2})
+        client.run(commit_offsets(client, "g", {T0: 1, T1: 2}))
     refused = OffsetFetchResponsePartition(1, -1, error_code=error.code)
     topic = OffsetFetchResponseTopic("t", [OffsetFetchResponsePartition(0, 5), refused])
     broker.control(OffsetFetchRequest, OffsetFetchResponse(topics=[topic]))
     with pytest.raises(BrokerError, match=r"OffsetFetch of t-1 for group 'g': TOPIC_AUTHOR"):
-        committed_offsets(client, "g", [T0, T1])
+        client.run(committed_offsets(client, "g", [T0, T1]))
 
 
 def test_a_group_with_members_refuses(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"))
     with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
-        commit_offsets(client, "g", {T0: 1})
+        client.run(commit_offsets(client, "g", {T0: 1}))
     assert len(broker.requests(OffsetCommitRequest)) == 1
 
 
@@ -139,7 +143,7 @@ def test_a_commit_beside_members_says_to_use_another_group(
     for name in ("kafka.group.id", "another", "stop the group's consumers"):
         broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"))
         with pytest.raises(BrokerError, match=re.escape(name)):
-            commit_offsets(client, "g", {T0: 1})
+            client.run(commit_offsets(client, "g", {T0: 1}))
 
 
 @pytest.mark.parametrize("where", ["group", "partition"])
@@ -166,7 +170,7 @@ def test_a_group_that_the_broker_does_not_know_has_no_offsets(
 
     broker.control(OffsetFetchRequest, refuse)
     member_of = (lambda: Member("g", "m", 1)) if is_member else None
-    assert committed(client, "g", [T0], member_of=member_of) == {}
+    assert client.run(committed(client, "g", [T0], member_of=member_of)) == {}
     assert len(broker.requests(OffsetFetchRequest)) == 1
 
 
@@ -176,11 +180,11 @@ def test_an_error_that_says_nothing_is_tried_again_once(
 ) -> None:
     broker.control(OffsetCommitRequest, error_named("UNKNOWN_SERVER_ERROR"), times=times)
     if times == 1:
-        commit_offsets(client, "g", {T0: 5, T1: 6})
+        client.run(commit_offsets(client, "g", {T0: 5, T1: 6}))
         assert broker.cluster.committed["g"] == {T0: 5, T1: 6}
     else:
         with pytest.raises(BrokerError, match=r"t-0, t-1 for group 'g': UNKNOWN_SERVER_ERROR"):
-            commit_offsets(client, "g", {T0: 5, T1: 6})
+            client.run(commit_offsets(client, "g", {T0: 5, T1: 6}))
     assert len(broker.requests(OffsetCommitRequest)) == 2
     (message,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert "UNKNOWN_SERVER_ERROR" in message and message.endswith("trying again once")
@@ -194,7 +198,7 @@ def test_one_error_that_says_nothing_beside_others(
     partitions = [OffsetCommitResponsePartition(each, codes[each]) for each in range(2)]
     answer = OffsetCommitResponse(topics=[OffsetCommitResponseTopic("t", partitions=partitions)])
     broker.control(OffsetCommitRequest, answer)
-    commit_offsets(client, "g", {T0: 5, T1: 6})
+    client.run(commit_offsets(client, "g", {T0: 5, T1: 6}))
     assert broker.cluster.committed["g"] == {T0: 5, T1: 6}
     assert len(broker.requests(OffsetCommitRequest)) == 2
 
@@ -206,12 +210,12 @@ def test_too_large_metadata_is_to_be_shortened_by_so_much(
     broker: MemoryBroker, client: KafkaClient, text: str, size: int
 ) -> None:
     with pytest.raises(BrokerError) as refused:
-        commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T0: text})
+        client.run(commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T0: text}))
     expected = f"has {size} characters, and the brokers' 'offset.metadata.max.bytes' is 4096: "
     assert f"{expected}shorten it by {size - 4096}" in str(refused.value)
     assert broker.cluster.committed["g"] == {T1: 6}
     cut = text[: len(text) * 4096 // size]
-    commit_offsets(client, "g", {T0: 5}, metadata=cut)
+    client.run(commit_offsets(client, "g", {T0: 5}, metadata=cut))
 
 
 @pytest.mark.parametrize("versions", [None, KAFKA_2_1], ids=["denied", "old"])
@@ -223,7 +227,7 @@ def test_too_large_metadata_where_the_limit_is_not_told(
         denied = error_named("CLUSTER_AUTHORIZATION_FAILED")
         broker.control(DescribeConfigsRequest, denied, times=None)
         with pytest.raises(BrokerError, match=r"OFFSET_METADATA_TOO_LARGE.*4096 by default"):
-            commit_offsets(client, "g", {T0: 5}, metadata="x" * 5_000)
+            client.run(commit_offsets(client, "g", {T0: 5}, metadata="x" * 5_000))
 
 
 def test_an_answer_that_leaves_out_what_was_asked_is_refused(
@@ -231,10 +235,10 @@ def test_an_answer_that_leaves_out_what_was_asked_is_refused(
 ) -> None:
     broker.control(OffsetCommitRequest, OffsetCommitResponse())
     with pytest.raises(ProtocolError, match="OffsetCommit of t-0: the answer leaves it out"):
-        commit_offsets(client, "g", {T0: 1})
+        client.run(commit_offsets(client, "g", {T0: 1}))
     broker.control(OffsetFetchRequest, OffsetFetchResponse())
     with pytest.raises(ProtocolError, match="OffsetFetch of t-0: the answer leaves it out"):
-        committed_offsets(client, "g", [T0])
+        client.run(committed_offsets(client, "g", [T0]))
 
 
 def test_a_coordinator_that_never_loads_is_told_of_when_time_is_up(broker: MemoryBroker) -> None:
@@ -243,17 +247,17 @@ def test_a_coordinator_that_never_loads_is_told_of_when_time_is_up(broker: Memor
         KafkaClient(broker.config(**ONE_TRY)) as client,
         pytest.raises(KafkaTimeoutError, match=r"group 'g': no success in 1 tries within 1234 ms"),
     ):
-        commit_offsets(client, "g", {T0: 1}, timeout_ms=1_234)
+        client.run(commit_offsets(client, "g", {T0: 1}, timeout_ms=1_234))
 
 
 def test_a_coordinator_that_stays_silent_bounds_the_commit(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    committed_offsets(client, "g", [T0])
+    client.run(committed_offsets(client, "g", [T0]))
     client.config = broker.config(settings=ConnectionSettings(request_timeout_ms=50))
     broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
     with pytest.raises(KafkaTimeoutError, match="OffsetCommit to group 'g'"):
-        commit_offsets(client, "g", {T0: 1}, timeout_ms=150)
+        client.run(commit_offsets(client, "g", {T0: 1}, timeout_ms=150))
 
 
 def test_a_member_commits_as_the_member_that_it_is_at_each_try(
@@ -263,7 +267,7 @@ def test_a_member_commits_as_the_member_that_it_is_at_each_try(
     broker.cluster.consumer_groups["g"] = ConsumerGroup(members={"m": in_epoch_2})
     members = [Member("g", "m", 1, "instance"), Member("g", "m", 2, "instance")]
     broker.control(OffsetCommitRequest, error_named("STALE_MEMBER_EPOCH"))
-    commit_offsets(client, "g", {T0: 5}, member_of=lambda: members.pop(0))
+    client.run(commit_offsets(client, "g", {T0: 5}, member_of=lambda: members.pop(0)))
     assert [
         (each.generation_id_or_member_epoch, each.member_id, each.group_instance_id)
         for each in broker.requests(OffsetCommitRequest)
@@ -273,14 +277,14 @@ def test_a_member_commits_as_the_member_that_it_is_at_each_try(
 def test_a_stale_epoch_of_no_member_is_raised(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.control(OffsetCommitRequest, error_named("STALE_MEMBER_EPOCH"))
     with pytest.raises(BrokerError, match="STALE_MEMBER_EPOCH"):
-        commit_offsets(client, "g", {T0: 5})
+        client.run(commit_offsets(client, "g", {T0: 5}))
 
 
 def test_a_member_in_no_generation_commits_nothing(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     with pytest.raises(CommitFailedError, match="'g': this consumer is in no generation"):
-        commit_offsets(client, "g", {T0: 5}, member_of=lambda: None)
+        client.run(commit_offsets(client, "g", {T0: 5}, member_of=lambda: None))
     assert not broker.requests(OffsetCommitRequest)
 
 
@@ -289,8 +293,8 @@ def test_a_member_reads_what_is_stable_as_well_as_the_broker_can(highest: int) -
     spoken = {OffsetFetchRequest.KEY: Versions(1, highest)}
     with MemoryBroker(versions=spoken) as broker, KafkaClient(broker.config()) as client:
         broker.create_topic("t")
-        commit_offsets(client, "g", {T0: 5})
-        found = committed(client, "g", [T0], member_of=lambda: Member("g", "m", 3))
+        client.run(commit_offsets(client, "g", {T0: 5}))
+        found = client.run(committed(client, "g", [T0], member_of=lambda: Member("g", "m", 3)))
         assert found == {T0: OffsetAndMetadata(5)}
         (request,) = broker.requests(OffsetFetchRequest)
         assert request.require_stable == (highest >= 7)
@@ -300,7 +304,7 @@ def test_a_member_reads_what_is_stable_as_well_as_the_broker_can(highest: int) -
 def test_each_partition_may_have_metadata_of_its_own(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T1: "b"})
+    client.run(commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T1: "b"}))
     (request,) = broker.requests(OffsetCommitRequest)
     assert [each.committed_metadata for each in request.topics[0].partitions] == ["", "b"]
 
@@ -320,4 +324,4 @@ def test_a_member_whose_commit_comes_too_late_is_told_so(
 ) -> None:
     broker.control(OffsetCommitRequest, error_named(name))
     with pytest.raises(CommitFailedError, match=rf"OffsetCommit of t-0 .*{name} .*The group "):
-        commit_offsets(client, "g", {T0: 5}, member_of=lambda: Member("g", "m", 1))
+        client.run(commit_offsets(client, "g", {T0: 5}, member_of=lambda: Member("g", "m", 1)))

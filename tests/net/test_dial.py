@@ -166,15 +166,15 @@ def test_a_client_connects_no_more_often_than_told(backoff_ms: int, expected: in
         address = Address(LOOPBACK, server.getsockname()[1])
         tries = []
 
-        def attempt(deadline: Deadline) -> None:
+        async def attempt(deadline: Deadline) -> None:
             tries.append(1)
             if len(tries) > 5:
                 raise LocalError("enough")
-            client.topics([], Deadline.after_ms(500))
+            await client.topics([], Deadline.after_ms(500))
 
         config = ClientConfig((address,), settings, retry_backoff_ms=0)
         with KafkaClient(config) as client, pytest.raises(KafkaError):
-            client.retrying("Metadata", attempt, timeout_ms=20_000)
+            client.run(client.retrying("Metadata", attempt, timeout_ms=20_000))
         assert len(accepted) == expected
         server.shutdown(socket.SHUT_RDWR)
         thread.join(20)

@@ -130,7 +130,7 @@ def test_whatever_the_configuration_the_deadline_holds(
     clock = Clock()
     retry = Retry(backoff_ms, backoff_max_ms, clock.sleep)
 
-    def attempt(deadline: Deadline) -> str:
+    async def attempt(deadline: Deadline) -> str:
         clock.now_seconds += 0.5  # Otherwise tries without a pause would never end.
         raise MOVED
 

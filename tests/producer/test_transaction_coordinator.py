@@ -446,7 +446,7 @@ def test_a_producer_without_transactions_has_an_id_that_no_other_has(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     broker.control(InitProducerIdRequest, error_named("COORDINATOR_LOAD_IN_PROGRESS"))
-    first, second = new_producer_id(client), new_producer_id(client)
+    first, second = client.run(new_producer_id(client)), client.run(new_producer_id(client))
     assert first.producer_id != second.producer_id
     assert (first.epoch, second.epoch) == (0, 0)
     assert not broker.requests(FindCoordinatorRequest)
@@ -458,7 +458,7 @@ def test_a_producer_that_may_not_be_idempotent_is_told_what_it_lacks(
 ) -> None:
     broker.control(InitProducerIdRequest, error_named("CLUSTER_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="needs IDEMPOTENT_WRITE on the cluster"):
-        new_producer_id(client)
+        client.run(new_producer_id(client))
 
 
 def test_a_producer_without_transactions_needs_an_id_that_is_one(
@@ -466,4 +466,4 @@ def test_a_producer_without_transactions_needs_an_id_that_is_one(
 ) -> None:
     broker.control(InitProducerIdRequest, InitProducerIdResponse(0, 0, 1, -1))
     with pytest.raises(ProtocolError, match="no producer id"):
-        new_producer_id(client)
+        client.run(new_producer_id(client))

@@ -203,7 +203,7 @@ def test_a_producer_goes_on_in_a_new_epoch(
 
 
 def test_ids_without_transactions(client: KafkaClient) -> None:
-    found = [new_producer_id(client) for _ in range(3)]
+    found = [client.run(new_producer_id(client)) for _ in range(3)]
     assert len(set(found)) == 3
     assert {each.epoch for each in found} == {0}
 
@@ -223,7 +223,7 @@ def test_offsets_are_committed_or_aborted_with_their_transaction(
         coordinator.commit_offsets(producer, nobody, offsets)
         coordinator.end(producer, commit=commit)
     # The fetch of offsets waits for the end of transactions, also without a member.
-    found = committed(client, group_id, [where], member_of=lambda: nobody)
+    found = client.run(committed(client, group_id, [where], member_of=lambda: nobody))
     assert found == {where: OffsetAndMetadata(5, 3, "m" * 4096)}
 
 
@@ -269,12 +269,12 @@ def test_a_coordinator_that_goes_is_replaced(
         coordinator = TransactionCoordinator(client, topic)
         producer = begin(coordinator, client, where, b"a")
         key = CoordinatorKey.of_transaction(topic)
-        former = client.coordinator(key, Deadline.after_ms(TIMEOUT_MS))
+        former = client.run(client.coordinator(key, Deadline.after_ms(TIMEOUT_MS)))
         gone = kafka3.broker(former.node_id)
         leave(gone)
         try:
             coordinator.end(producer, commit=True, timeout_ms=TIMEOUT_MS)
-            assert client.coordinator(key, Deadline.after_ms(TIMEOUT_MS)) != former
+            assert client.run(client.coordinator(key, Deadline.after_ms(TIMEOUT_MS))) != former
             coordinator.add_partitions(producer, [where], timeout_ms=TIMEOUT_MS)
             coordinator.end(producer, commit=False, timeout_ms=TIMEOUT_MS)
             eventually_seen(kafka3, where, [b"a"])
@@ -339,9 +339,9 @@ def test_a_right_to_a_transactions_offsets_is_named(bob: KafkaClient, topic: str
 
 def test_a_right_to_be_idempotent_is_named(secured: LocalKafka, bob: KafkaClient) -> None:
     """A user who may write to any topic has this right."""
-    assert new_producer_id(bob).producer_id >= 0
+    assert bob.run(new_producer_id(bob)).producer_id >= 0
     deny(secured, "bob", "WRITE", topic="writable")
     deny(secured, "bob", "IDEMPOTENT_WRITE", broker=CLUSTER)
     deny(secured, "bob", "WRITE", topic="*")
     with pytest.raises(BrokerError, match="needs IDEMPOTENT_WRITE on the cluster"):
-        new_producer_id(bob)
+        bob.run(new_producer_id(bob))

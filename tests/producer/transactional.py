@@ -39,13 +39,13 @@ def write(
     topic = TopicProduceData(name=where.topic, partition_data=[data])
     request = ProduceRequest(transactional_id, -1, _TIMEOUT_MS, [topic])
 
-    def attempt(deadline: Deadline) -> int:
-        leader, _ = client.leaders([where], deadline)[where]
+    async def attempt(deadline: Deadline) -> int:
+        leader, _ = (await client.leaders([where], deadline))[where]
         version = FIRST_GENERATION[ProduceRequest]
-        answer = client.send(request, leader, deadline, max_version=version)
+        answer = await client.send(request, leader, deadline, max_version=version)
         result = answer.responses[0].partition_responses[0]
         if result.error_code:
             raise BrokerError(error_code(result.error_code), f"Produce to {where}")
         return result.base_offset
 
-    return client.retrying(f"Produce to {where}", attempt, timeout_ms=_TIMEOUT_MS)
+    return client.run(client.retrying(f"Produce to {where}", attempt, timeout_ms=_TIMEOUT_MS))

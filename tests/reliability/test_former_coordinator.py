@@ -31,7 +31,10 @@ def coordinators(query: Query) -> tuple[int, int]:
     group = CoordinatorKey.of_group(names.group_id(0))
     control = CoordinatorKey.of_transaction(names.control_id)
     with client_of(query.servers) as client:
-        found = [client.coordinator(key, Deadline.after_ms(ASK_MS)) for key in (group, control)]
+        found = [
+            client.run(client.coordinator(key, Deadline.after_ms(ASK_MS)))
+            for key in (group, control)
+        ]
     return found[0].node_id, found[1].node_id
 
 

@@ -31,4 +31,4 @@ def read(
         executor._kept.take_client(parsed.client).close()
     if parsed.group_id:
         with KafkaClient(parsed.client) as client:
-            commit_offsets(client, parsed.group_id, ends)
+            client.run(commit_offsets(client, parsed.group_id, ends))

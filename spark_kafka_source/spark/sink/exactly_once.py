@@ -223,7 +223,8 @@ class ExactlyOnce(Guarantee):
         try:
             with KafkaClient(self.config.client) as client:
                 coordinator = TransactionCoordinator(client, transactional_id)
-                coordinator.init_producer_id(_MARK_TIMEOUT_MS, timeout_ms=_MARKING_MS)
+                marked = coordinator.init_producer_id(_MARK_TIMEOUT_MS, timeout_ms=_MARKING_MS)
+                client.run(marked)
         except KafkaError as error:
             logger.warning("%s cannot be told to the tasks: %s", transactional_id, error)
 

@@ -74,7 +74,7 @@ class KafkaBatchReader(DataSourceReader):
 def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None:
     """Warn of topics in which a record of an earlier time may come after the end."""
     names = sorted({each.topic for each in latest})
-    ordered = log_append_topics(planner.client, names)
+    ordered = planner.client.run(log_append_topics(planner.client, names))
     unordered = [name for name in names if name not in ordered]
     if unordered:
         logger.warning(

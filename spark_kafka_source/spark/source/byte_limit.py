@@ -9,6 +9,7 @@ from statistics import fmean
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import sampled_bytes_per_offset
+from spark_kafka_source.net import Conversation
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planning import share_out
 from spark_kafka_source.topic_partition import TopicPartition
@@ -29,7 +30,7 @@ class ByteLimit:
         client: KafkaClient,
         max_bytes: int,
         *,
-        sample: Callable[[KafkaClient, Offsets], Sizes] = sampled_bytes_per_offset,
+        sample: Callable[[KafkaClient, Offsets], Conversation[Sizes]] = sampled_bytes_per_offset,
     ) -> None:
         self._client = client
         self._max_bytes = max_bytes
@@ -69,7 +70,7 @@ class ByteLimit:
         return {each: self._learnt.get(each, otherwise) for each in positions}
 
     def _learn(self, positions: Offsets) -> Set[TopicPartition]:
-        found = self._sample(self._client, positions)
+        found = self._client.run(self._sample(self._client, positions))
         self._learnt.update(found)
         self._samples += 1
         self._learnt_at.update(dict.fromkeys(found, self._samples))

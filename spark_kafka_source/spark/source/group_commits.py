@@ -6,7 +6,7 @@ from collections.abc import Callable
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.groups import commit_offsets
-from spark_kafka_source.net import Deadline, refuses_login
+from spark_kafka_source.net import Conversation, Deadline, refuses_login
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planning import moved
 from spark_kafka_source.spark.source.source_offset import SourceOffset
@@ -43,7 +43,7 @@ class GroupCommits:
         client: KafkaClient,
         group_id: str,
         *,
-        commit: Callable[..., None] = commit_offsets,
+        commit: Callable[..., Conversation[None]] = commit_offsets,
     ) -> None:
         self._client = client
         self._group_id = group_id
@@ -64,7 +64,7 @@ class GroupCommits:
         if not news or self._given_up or not (is_last or self._quiet_until.expired):
             return
         try:
-            self._commit(
+            commit = self._commit(
                 self._client,
                 self._group_id,
                 news,
@@ -72,6 +72,7 @@ class GroupCommits:
                 metadata=metadata,
                 timeout_ms=_COMMIT_TIMEOUT_MS,
             )
+            self._client.run(commit)
         except KafkaError as error:
             self._failed(error)
         else:

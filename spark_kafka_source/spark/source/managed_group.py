@@ -130,7 +130,9 @@ class ManagedGroup:
     def _left_to_others(self, ends: Offsets) -> Offsets:
         """Return the committed offsets of other members' partitions that are before `ends`."""
         others = sorted(ends.keys() - self._membership.assignment)
-        by_group = committed_offsets(self._planner.client, self._config.group_id, others)
+        by_group = self._planner.client.run(
+            committed_offsets(self._planner.client, self._config.group_id, others)
+        )
         found = {each: by_group.get(each, 0) for each in others}
         return {each: at for each, at in found.items() if at < ends[each]}
 
@@ -170,10 +172,12 @@ class ManagedGroup:
         mine: LogEnds,
     ) -> dict[TopicPartition, OffsetAndEpoch]:
         topics = {each.topic for each in taken}
-        by_group = committed(
-            self._planner.client,
-            self._config.group_id,
-            [each for each in ends.offsets if each.topic in topics],
+        by_group = self._planner.client.run(
+            committed(
+                self._planner.client,
+                self._config.group_id,
+                [each for each in ends.offsets if each.topic in topics],
+            )
         )
         new = [each for each in taken if each not in by_group and each not in position.offsets]
         unknown = self._unknown_starts(new, {each.topic for each in by_group}, mine)
@@ -209,8 +213,10 @@ class ManagedGroup:
     def _commit(self, offsets: Offsets) -> None:
         """Commit starts, so that the next owner has them even if this query commits no more."""
         if offsets:
-            commit_offsets(
-                self._planner.client, self._config.group_id, offsets, member_of=self.member
+            self._planner.client.run(
+                commit_offsets(
+                    self._planner.client, self._config.group_id, offsets, member_of=self.member
+                )
             )
 
     # -- called by the membership ------------------------------------------------------------------

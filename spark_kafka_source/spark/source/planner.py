@@ -100,7 +100,9 @@ class OffsetPlanner:
 
     def _log_ends_once(self, read: Offsets) -> LogEnds:
         topics, where = self._partitions(read)
-        found = latest_offsets(self.client, where, self._options.fetch.isolation_level)
+        found = self.client.run(
+            latest_offsets(self.client, where, self._options.fetch.isolation_level)
+        )
         return LogEnds(
             offsets={each: end.offset for each, end in found.items()},
             leader_epochs={
@@ -139,16 +141,18 @@ class OffsetPlanner:
     def cluster_id(self) -> str:
         """Return the cluster's id; empty if brokers give none. Only the first call asks."""
         if not self.client.cluster.cluster_id:
-            self.client.retrying("Metadata", lambda deadline: self.client.topics((), deadline))
+            self.client.run(
+                self.client.retrying("Metadata", lambda deadline: self.client.topics((), deadline))
+            )
         return self.client.cluster.cluster_id
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the first offset that each partition still has."""
-        return earliest_offsets(self.client, topic_partitions)
+        return self.client.run(earliest_offsets(self.client, topic_partitions))
 
     def epoch_ends(self, leader_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Return the end of each partition's log for a leader epoch; -1 if it is unknown."""
-        return epoch_end_offsets(self.client, leader_epochs)
+        return self.client.run(epoch_end_offsets(self.client, leader_epochs))
 
     def resolve(self, named: NamedBound, latest: Offsets) -> dict[TopicPartition, int]:
         """Return the offset that a bound stands for in each partition of `latest`.
@@ -185,7 +189,9 @@ class OffsetPlanner:
         timestamps = dict.fromkeys(latest, given) if isinstance(given, int) else given
         if timestamps.keys() != latest.keys():
             raise does_not_match_assigned(option, timestamps, latest, timestamps=True)
-        found = list_offsets(self.client, timestamps, self._options.fetch.isolation_level)
+        found = self.client.run(
+            list_offsets(self.client, timestamps, self._options.fetch.isolation_level)
+        )
         offsets = {each: one.offset for each, one in found.items() if one.offset != NO_OFFSET}
 
         if at.if_none is None and offsets.keys() != latest.keys():
@@ -200,7 +206,7 @@ class OffsetPlanner:
 
     def _committed(self, if_none: Extreme | None, option: str, latest: Offsets) -> Offsets:
         group_id = self._options.group_id or ""
-        offsets = committed_offsets(self.client, group_id, latest)
+        offsets = self.client.run(committed_offsets(self.client, group_id, latest))
 
         if if_none is None and offsets.keys() != latest.keys():
             missing = listed(sorted(latest.keys() - offsets.keys()), 5)
@@ -233,8 +239,8 @@ class OffsetPlanner:
         # It can take a moment until every broker has heard of a new topic.
         patience = self._patience()
 
-        def attempt(deadline: Deadline) -> list[Topic]:
-            found = self.client.topics(subscription.topic_names, deadline)
+        async def attempt(deadline: Deadline) -> list[Topic]:
+            found = await self.client.topics(subscription.topic_names, deadline)
             topics = [topic for topic in found if subscription.wants(topic)]
             for topic in topics:
                 if topic.error == _INVALID_TOPIC:
@@ -249,7 +255,7 @@ class OffsetPlanner:
                     raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}", detail)
             return [topic for topic in topics if not topic.error.code]
 
-        return self.client.retrying("Metadata", attempt)
+        return self.client.run(self.client.retrying("Metadata", attempt))
 
     def _patience(self) -> Deadline:
         return Deadline.after_ms(self._options.topic_lookup_timeout_ms)

@@ -244,12 +244,12 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Rows that wait for `minOffsetsPerTrigger` may be due by time alone.
             if not news and position and position.offsets == self._ends.offsets:
                 return position
-        asked_before = self._planner.client.requests_sent
+        asked_before = self._planner.client.connections.requests_sent
         end = self._look(position, limit)
         while end is position and self._others_gave_up():
             end = self._look(position, limit)
         if end is position:
-            asked = self._planner.client.requests_sent - asked_before
+            asked = self._planner.client.connections.requests_sent - asked_before
             self._pace.found_nothing(asked, watched=self._planner.watches)
         else:
             self._pace.found_something()

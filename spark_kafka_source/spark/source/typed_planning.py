@@ -22,7 +22,7 @@ def planned(options: SourceOptions, *, has_time: bool) -> SourceOptions:
     with hiding(options.hidden):
         if options.typed.bad_records_topic:
             with closing(KafkaClient(options.client)) as client:
-                check_topic(client, options.typed.bad_records_topic)
+                client.run(check_topic(client, options.typed.bad_records_topic))
         columns = plan_columns(
             options.typed, options.columns, lambda: _topics(options), TIME if has_time else None
         )

@@ -147,7 +147,7 @@ def _node_of(
     deadline: Deadline,
 ) -> int:
     if role is Role.LEADER:
-        client.topics([query.topic], deadline)
+        client.run(client.topics([query.topic], deadline))
         leader, _ = client.cluster.leader(query.where)
         return leader.node_id
     keys = {
@@ -155,7 +155,7 @@ def _node_of(
         Role.TASK: CoordinatorKey.of_transaction(winners[0].transactional_id),
         Role.GROUP: CoordinatorKey.of_group(query.names.group_id(0)),
     }
-    return client.coordinator(keys[role], deadline).node_id
+    return client.run(client.coordinator(keys[role], deadline)).node_id
 
 
 def _once(step: Step, strike: Callable[[], None]) -> Callable[[Step], None]:

@@ -99,6 +99,6 @@ def _committed(servers: str, where: TopicPartition) -> list[Row]:
 def _open(servers: str, prefix: str) -> int:
     options = parsed(**{"kafka.bootstrap.servers": servers})
     with KafkaClient(options.producer.client) as client:
-        listed, failures = list_transactions(client, ["Ongoing"])
+        listed, failures = client.run(list_transactions(client, ["Ongoing"]))
     assert not failures
     return sum(each.transactional_id.startswith(prefix) for each in listed)

@@ -38,7 +38,7 @@ def exactly(target: Events, **more: object) -> dict[str, Any]:
 def left_open(events: Events, prefix: str) -> list[str]:
     """Return the open transactions with ids under a prefix."""
     with KafkaClient(parsed(**to(events, **{"kafka.max.block.ms": "1"})).producer.client) as client:
-        found, failures = list_transactions(client, ["Ongoing"])
+        found, failures = client.run(list_transactions(client, ["Ongoing"]))
     assert not failures
     return [each.transactional_id for each in found if each.transactional_id.startswith(prefix)]
 

@@ -126,9 +126,9 @@ class Copy:
     def transactions(self) -> list[TransactionDescription]:
         """Return the last transactions of all tasks, the first that began first."""
         with client_of(self.servers) as client:
-            listed, _ = list_transactions(client)  # A coordinator may not be ready yet.
+            listed, _ = client.run(list_transactions(client))  # A coordinator may not be ready yet.
             ids = [each.transactional_id for each in listed]
-            found = describe_transactions(client, filter(self.names.is_task_id, ids))
+            found = client.run(describe_transactions(client, filter(self.names.is_task_id, ids)))
         begun = [each for each in found.values() if each is not None and each.started_at_ms >= 0]
         return sorted(begun, key=lambda each: each.started_at_ms)
 

@@ -140,7 +140,9 @@ def settle(*queries: Query) -> None:
 
 def committed(broker: MemoryBroker, query: Query) -> dict[TopicPartition, int]:
     where = [TopicPartition("a", partition) for partition in range(PARTITIONS)]
-    return committed_offsets(query.reader._planner.client, "g", where)
+    return query.reader._planner.client.run(
+        committed_offsets(query.reader._planner.client, "g", where)
+    )
 
 
 def everything(logs: list[PartitionLog]) -> set[tuple[TopicPartition, int]]:
@@ -492,7 +494,7 @@ def test_what_others_committed_meanwhile_is_not_taken_back(
     first.vanish(broker)
     ends = {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
     query = Query(broker)
-    commit_offsets(query.reader._planner.client, "g", ends)
+    query.reader._planner.client.run(commit_offsets(query.reader._planner.client, "g", ends))
     # The query was killed in a micro-batch. The end of the replay must not be committed.
     replayed = started(stack, broker, start={"version": 2, "offsets": {"a": {"0": 5}}})
     query.stop()

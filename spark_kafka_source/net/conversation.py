@@ -1,0 +1,219 @@
+"""Conversations: each is written once, and driven in a thread, beside others, or on asyncio.
+
+A conversation is a coroutine. It says what it waits for, and knows nothing of threads or sockets.
+`run` drives one to its end, and blocks its thread. `Conversations` drives any number of them in a
+thread with other work. `spark_kafka_source.aio` drives them on asyncio. No conversation may await
+asyncio's own objects.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from functools import partial
+from types import coroutine
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+
+from spark_kafka_source.errors import ClosedError, KafkaError, Remedy
+from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.readable import HasFileno, readable
+
+T = TypeVar("T")
+
+# Further conversations wait for these. Each may wait for a silent broker, on its own connection.
+_MOST_AT_ONCE = 8
+_FOR_EVER = Deadline(float("inf"), 0)
+
+
+@runtime_checkable
+class CanBlock(Protocol):
+    """A thing with a better way to wait for it alone than for its descriptor."""
+
+    def wait(self, deadline: Deadline) -> None:
+        """Wait until there is something to do, or until the deadline."""
+        ...
+
+
+class Wait(NamedTuple):
+    """The end of a wait: one of `things` is readable or closed, or the moment `until` is there."""
+
+    things: Sequence[HasFileno]
+    until: Deadline
+
+    def block(self) -> None:
+        """Wait in this thread."""
+        if len(self.things) == 1 and isinstance(alone := self.things[0], CanBlock):
+            alone.wait(self.until)
+        elif self.things:
+            readable(self.things, self.until)
+        else:
+            time.sleep(self.until.remaining_seconds())
+
+
+Conversation: TypeAlias = Coroutine[Wait, None, T]
+"""A coroutine that awaits only other conversations, down to `wait_for`."""
+
+
+@coroutine
+def wait_for(things: Sequence[HasFileno], until: Deadline) -> Generator[Wait, None, None]:
+    """Wait once, until one of `things` may be readable, or until the moment.
+
+    It may end sooner: look again, and wait again.
+    """
+    yield Wait(things, until)
+
+
+async def pause(seconds: float) -> None:
+    """Wait for so many seconds."""
+    until = Deadline.after_seconds(seconds)
+    while not until.expired:
+        await wait_for((), until)
+
+
+def run(conversation: Conversation[T], block: Callable[[Wait], object] = Wait.block) -> T:
+    """Drive a conversation to its end in this thread, and return its result.
+
+    `block` waits. Its error, such as a Ctrl-C, is raised within the conversation.
+    """
+    go_on = partial(conversation.send, None)
+    while True:
+        try:
+            wait = go_on()
+        except StopIteration as end:
+            return cast(T, end.value)
+        try:
+            block(wait)
+        except BaseException as error:
+            go_on = partial(conversation.throw, error)
+        else:
+            go_on = partial(conversation.send, None)
+
+
+class InterruptedConversationError(KafkaError):
+    """A Ctrl-C ended a conversation. Whoever wants its result begins another."""
+
+    remedy = Remedy.RETRY
+
+
+class Running(Generic[T]):
+    """A conversation under way. Once `is_done`, `result` returns its result or raises its error."""
+
+    def __init__(self, conversation: Conversation[T]) -> None:
+        self._conversation = conversation
+        self._result: T | None = None
+        self._error: Exception | None = None
+        self.is_done = False
+        self.wait = Wait((), _FOR_EVER)
+        """Its present wait."""
+
+    def go_on(self) -> None:
+        """Take all steps that need no waiting."""
+        if self.is_done:
+            return
+        try:
+            self.wait = self._conversation.send(None)
+        except StopIteration as end:
+            self._result, self.is_done = cast(T, end.value), True
+        except Exception as error:
+            self._error, self.is_done = error, True
+        except BaseException as error:
+            self._error = InterruptedConversationError(f"interrupted by {error!r}")
+            self.is_done = True
+            raise
+
+    def result(self) -> T:
+        """Return the result; call it once `is_done`. Raises what the conversation raised."""
+        if not self.is_done:
+            raise ClosedError("the conversation is not over yet")
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._result)
+
+    def error(self) -> KafkaError | None:
+        """Return the `KafkaError` that ended it, or None. Raises any other error."""
+        try:
+            self.result()
+        except KafkaError as error:
+            return error
+        return None
+
+    def give_up(self) -> None:
+        """End the conversation, whose result nobody wants any more."""
+        if not self.is_done:
+            self._error, self.is_done = ClosedError("the conversation was given up"), True
+        self._conversation.close()
+
+
+class Conversations:
+    """Conversations beside the other work of a thread, which calls `step` again and again.
+
+    At most eight are under way at once; more of them wait for their turn.
+    """
+
+    def __init__(self) -> None:
+        self._running: list[Running[object]] = []
+        self._waiting: deque[Running[object]] = deque()
+
+    def begin(self, conversation: Conversation[T]) -> Running[T]:
+        """Begin a conversation, and take its first steps. Its `Running` has its errors."""
+        running = Running(conversation)
+        self._waiting.append(cast(Running[object], running))
+        self._begin_waiting()
+        return running
+
+    def step(self) -> None:
+        """Let each conversation take the steps that need no waiting."""
+        for each in self._running:
+            each.go_on()
+        self._begin_waiting()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no conversation is under way."""
+        return not self._running and not self._waiting
+
+    @property
+    def wait(self) -> Wait:
+        """Return what all of them wait for. Call `step` after that."""
+        return wait_of_all(self._running)
+
+    def close(self) -> None:
+        """Give up all conversations."""
+        for each in (*self._running, *self._waiting):
+            each.give_up()
+        self._running.clear()
+        self._waiting.clear()
+
+    def _begin_waiting(self) -> None:
+        self._running = [each for each in self._running if not each.is_done]
+        while self._waiting and len(self._running) < _MOST_AT_ONCE:
+            begun = self._waiting.popleft()
+            begun.go_on()
+            if not begun.is_done:
+                self._running.append(begun)
+
+
+def wait_of_all(running: Iterable[Running[T]]) -> Wait:
+    """Return the wait that ends as soon as the wait of one conversation ends."""
+    waits = [each.wait for each in running if not each.is_done]
+    until = min((each.until for each in waits), key=lambda at: at.at_seconds, default=_FOR_EVER)
+    return Wait([thing for each in waits for thing in each.things], until)
+
+
+async def together(
+    conversations: Iterable[Conversation[T]], *, at_once: int | None = None
+) -> list[Running[T]]:
+    """Hold several conversations, up to `at_once` at a time (default: all).
+
+    Return them in their order, all of them done.
+    """
+    running = [Running(each) for each in conversations]
+    try:
+        while under_way := [each for each in running if not each.is_done][:at_once]:
+            for each in under_way:
+                each.go_on()
+            if not any(each.is_done for each in under_way):
+                await wait_for(*wait_of_all(under_way))
+        return running
+    finally:
+        for each in running:
+            each.give_up()
