@@ -182,7 +182,7 @@ class KafkaClient:
         silent; see `answer_of`. Raises what the connection raises.
         """
         deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
-        await self._wait_out_throttle(broker.address, deadline)
+        await self.wait_out_throttle(broker.address, deadline)
         return await self.answer_of(
             self.ask(request, broker, deadline, max_version=max_version), is_still
         )
@@ -339,7 +339,7 @@ class KafkaClient:
     ) -> tuple[Address, R]:
         candidates = self._candidates(but)
         if candidates:  # The best one is throttled only if all are.
-            await self._wait_out_throttle(candidates[0], deadline)
+            await self.wait_out_throttle(candidates[0], deadline)
         race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
         with contextlib.closing(race):
             return await race.winner(deadline)
@@ -368,7 +368,8 @@ class KafkaClient:
         deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
         return Asked(self.connections, request, address, deadline, max_version)
 
-    async def _wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
+    async def wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
+        """Wait, at most until the deadline, while a broker throttles the client (KIP-219)."""
         throttled_seconds = self.connections.throttled_seconds(address)
         if throttled_seconds > 0:
             await pause(min(throttled_seconds, deadline.remaining_seconds()))

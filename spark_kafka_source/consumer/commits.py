@@ -42,12 +42,12 @@ class Commits:
         self._automatic: Commit | None = None
         self._last_failure = ""
 
-    def commit(self, offsets: Offsets | None, timeout_ms: int) -> None:
+    async def commit(self, offsets: Offsets | None, timeout_ms: int) -> None:
         """Commit these offsets, or the positions, after all earlier commits, and wait."""
         committer = self._group_committer()
         wanted = self._consumed() if offsets is None else checked_offsets(offsets, _COMMIT)
         if wanted:
-            committer.commit(wanted, self._member_of, timeout_ms, self._wait)
+            await committer.commit(wanted, self._member_of, timeout_ms, self._wait)
 
     def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
         """Commit without waiting. A later call, such as `attend`, runs the callback."""
@@ -97,11 +97,11 @@ class Commits:
         if can_be:
             self.begin_automatic()
 
-    def commit_before_giving_up(self, deadline: Deadline) -> None:
+    async def commit_before_giving_up(self, deadline: Deadline) -> None:
         """Commit the positions if commits are automatic, and wait. A failure is only logged."""
         commit = self.begin_automatic(deadline.remaining_ms())
         if commit is not None:
-            self._wait(lambda: commit.is_done, deadline)
+            await self._wait(lambda: commit.is_done, deadline)
 
     def begin_automatic(self, timeout_ms: int | None = None) -> Commit | None:
         """Begin to commit the positions if commits are automatic. A failure is only logged."""
@@ -124,11 +124,11 @@ class Commits:
             logger.warning("Offsets were not committed: %s", text)
         self._last_failure = text
 
-    def close(self, deadline: Deadline) -> None:
+    async def close(self, deadline: Deadline) -> None:
         """Wait for the requested commits until the deadline, and run their callbacks."""
         if self._committer is not None:
             committer = self._committer
-            self._wait(lambda: committer.is_idle, deadline)
+            await self._wait(lambda: committer.is_idle, deadline)
             committer.close()
             committer.run_callbacks()
 

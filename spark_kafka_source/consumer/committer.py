@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError, LocalError
 from spark_kafka_source.groups import MemberOf, OffsetAndMetadata, commit_offsets, committed
-from spark_kafka_source.net import Conversations, Deadline, Running
+from spark_kafka_source.net import Conversation, Conversations, Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[Offsets, Exception | None], None]
 """A function of the offsets, and the error of their commit or None."""
 
-Wait = Callable[[Callable[[], bool], Deadline], bool]
-"""A function that waits for a condition or the deadline. It returns the condition."""
+Wait = Callable[[Callable[[], bool], Deadline], Conversation[bool]]
+"""A wait for a condition or the deadline. It returns the condition."""
 
 _MOST_WAITING = 1_000
 _LAST_TRY_SECONDS = 0.5
@@ -63,7 +63,7 @@ class Committer:
         """Whether all commits are done."""
         return not self._waiting
 
-    def commit(
+    async def commit(
         self, offsets: Offsets, member_of: MemberOf | None, timeout_ms: int, wait: Wait
     ) -> None:
         """Commit after all earlier commits, and wait for the end.
@@ -74,7 +74,7 @@ class Committer:
         commit = self.begin(offsets, member_of, timeout_ms)
         # The last try gets extra time to end.
         deadline = Deadline(commit.deadline.at_seconds + _LAST_TRY_SECONDS, timeout_ms)
-        in_time = wait(lambda: commit.is_done, deadline)
+        in_time = await wait(lambda: commit.is_done, deadline)
         self.run_callbacks()
         if not in_time:
             raise KafkaTimeoutError(

@@ -32,52 +32,53 @@ class LogLookups:
         self._waiting = waiting
         self._isolation_level = isolation_level
 
-    def describe(self, names: list[str] | None, timeout_ms: int) -> list[Topic]:
+    async def describe(self, names: list[str] | None, timeout_ms: int) -> list[Topic]:
         """Return these topics, or all for None."""
-        return self._waiting.ask(
+        return await self._waiting.ask(
             "Metadata",
             describe_topics(self._client, names, Deadline.after_ms(timeout_ms)),
             timeout_ms,
         )
 
-    def partitions_of(self, topic: str, timeout_ms: int) -> list[PartitionInfo]:
+    async def partitions_of(self, topic: str, timeout_ms: int) -> list[PartitionInfo]:
         """Return the partitions of a topic. Raises `BrokerError` if there is no such topic."""
-        for found in self.describe([topic], timeout_ms):
+        for found in await self.describe([topic], timeout_ms):
             if found.error.code:
                 raise topic_failure(found.error, topic)
             return found.partition_infos
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 
-    def beginnings(
+    async def beginnings(
         self, partitions: Collection[TopicPartition], timeout_ms: int
     ) -> dict[TopicPartition, int]:
         """Return the first offsets."""
-        return self._at(dict.fromkeys(partitions, EARLIEST_TIMESTAMP), timeout_ms)
+        return await self._at(dict.fromkeys(partitions, EARLIEST_TIMESTAMP), timeout_ms)
 
-    def ends(
+    async def ends(
         self, partitions: Collection[TopicPartition], timeout_ms: int
     ) -> dict[TopicPartition, int]:
         """Return the offsets after the last records that the isolation level shows."""
-        return self._at(dict.fromkeys(partitions, LATEST_TIMESTAMP), timeout_ms)
+        return await self._at(dict.fromkeys(partitions, LATEST_TIMESTAMP), timeout_ms)
 
-    def for_times(
+    async def for_times(
         self, timestamps_ms: Timestamps, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offsets at or after these times. Raises `LocalError` for one below 0."""
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
-        found = self._list(timestamps_ms, timeout_ms)
+        found = await self._list(timestamps_ms, timeout_ms)
         return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
 
-    def _at(self, timestamps: Timestamps, timeout_ms: int) -> dict[TopicPartition, int]:
-        return {each: at.offset for each, at in self._list(timestamps, timeout_ms).items()}
+    async def _at(self, timestamps: Timestamps, timeout_ms: int) -> dict[TopicPartition, int]:
+        found = await self._list(timestamps, timeout_ms)
+        return {each: at.offset for each, at in found.items()}
 
-    def _list(
+    async def _list(
         self, timestamps: Timestamps, timeout_ms: int
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         level = self._isolation_level
-        return self._waiting.ask(
+        return await self._waiting.ask(
             "ListOffsets",
             offsets_for_times(self._client, timestamps, level, timeout_ms=timeout_ms),
             timeout_ms,

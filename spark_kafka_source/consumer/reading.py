@@ -75,9 +75,9 @@ class Reading:
             on_none=self._reader.later,
         )
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the fetch sessions."""
-        self._reader.close()
+        await self._reader.close()
 
     def prepare(self) -> None:
         """Find missing leaders and positions, and fetch records. Do not wait.

@@ -42,7 +42,7 @@ class Seeking:
         for each in found:
             each.reset(policy)
 
-    def offsets_of(
+    async def offsets_of(
         self, partitions: Sequence[TopicPartition], timeout_ms: int
     ) -> dict[TopicPartition, int]:
         """Return the positions of these partitions. Look up those that are not known yet.
@@ -52,17 +52,17 @@ class Seeking:
         positions = [self._positions[each] for each in partitions]
         unknown = [each for each in positions if each.next is None]
         if unknown:
-            self._find(unknown, timeout_ms)
+            await self._find(unknown, timeout_ms)
         return {
             each.topic_partition: each.next.offset if each.next is not None else NO_OFFSET
             for each in positions
         }
 
-    def _find(self, positions: Sequence[Position], timeout_ms: int) -> None:
+    async def _find(self, positions: Sequence[Position], timeout_ms: int) -> None:
         wanted = {each.topic_partition: each.reset_to for each in positions}
         found: dict[TopicPartition, OffsetAndEpoch] = {}
         names = ", ".join(map(str, wanted))
-        self._waiting.ask(
+        await self._waiting.ask(
             f"position of {names}",
             self._starts.find(wanted, found, timeout_ms),
             timeout_ms,

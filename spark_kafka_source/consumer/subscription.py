@@ -93,7 +93,6 @@ class Subscription:
         self._may_create = config.poll.allow_auto_create_topics
         self._assigned: set[str] = set()
         """Assigned topics that were there once."""
-        self._ends_by: Deadline | None = None
         self.topics: frozenset[str] = frozenset()
 
     @property
@@ -170,17 +169,30 @@ class Subscription:
                 "`pattern`",
             )
 
-    def end(self, deadline: Deadline) -> None:
+    async def end(self, deadline: Deadline) -> None:
         """Leave the group, if there is one, and stop reading."""
-        self._ends_by = deadline
         try:
             if self._membership is not None:
-                self._membership.close(deadline)
+                if self._membership.assignment and self._membership.member is not None:
+                    await self._commit(deadline)
+                await self._membership.close(deadline)
         finally:
             self._membership = self._listener = self._pattern = self._look = None
-            self._server_pattern = self._ends_by = self._giving_up = None
+            self._server_pattern = self._giving_up = None
             self.topics = frozenset()
             self._positions.keep(())
+
+    async def _commit(self, deadline: Deadline) -> None:
+        """Commit and wait, but leave some time to tell the coordinator of the leave.
+
+        Needed even if a commit is under way: partitions that were not held back have moved on
+        since, and the coordinator accepts no commit after the member has left.
+        """
+        left_ms = deadline.remaining_ms()
+        commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
+        commit = self._begin_commit(commit_by.remaining_ms())
+        if commit is not None:
+            await self._wait(lambda: commit.is_done, commit_by)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -339,22 +351,10 @@ class Subscription:
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Handle revoked partitions. See `RebalanceListener`."""
         try:
-            if self._ends_by is not None:
-                # Needed even if a commit is under way: partitions that were not held back have
-                # moved on since, and the coordinator accepts no commit after the member has left.
-                self._commit(self._ends_by)
             if self._listener is not None:
                 self._listener.revoked(partitions)
         finally:
             self._drop(partitions)
-
-    def _commit(self, deadline: Deadline) -> None:
-        """Commit and wait, but leave some time to tell the coordinator of the leave."""
-        left_ms = deadline.remaining_ms()
-        commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
-        commit = self._begin_commit(commit_by.remaining_ms())
-        if commit is not None:
-            self._wait(lambda: commit.is_done, commit_by)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Handle new partitions. See `RebalanceListener`."""

@@ -10,7 +10,7 @@ from spark_kafka_source.net import (
     Deadline,
     HasFileno,
     Wakeup,
-    readable,
+    wait_for,
 )
 
 T = TypeVar("T")
@@ -54,14 +54,14 @@ class Waiting:
         self.commits.step()
         self.lookups.step()
 
-    def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
+    async def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
         """Wait until a conversation can go on, one of `things` is readable, or the moment."""
         waits = [self.commits.wait, self.lookups.wait]
         until = Deadline.first(until, *(each.until for each in waits))
         asked = [thing for each in waits for thing in each.things]
-        readable([self.wakeup, *asked, *things], until)
+        await wait_for([self.wakeup, *asked, *things], until)
 
-    def until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
+    async def until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
         """Wait until `is_so()` or the deadline. Return whether it is so. Raises `WakeupError`."""
         while not is_so():
             self.raise_if_woken()
@@ -70,10 +70,10 @@ class Waiting:
                 return True
             if deadline.expired:
                 return False
-            self.once(deadline)
+            await self.once(deadline)
         return True
 
-    def ask(self, what: str, question: Conversation[T], timeout_ms: int) -> T:
+    async def ask(self, what: str, question: Conversation[T], timeout_ms: int) -> T:
         """Ask brokers, and wait for the answer. Raises `KafkaTimeoutError`, `WakeupError`.
 
         `what` names the question in an error.
@@ -81,7 +81,7 @@ class Waiting:
         deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
         asked = self.lookups.begin(question)
         try:
-            if not self.until(lambda: asked.is_done, deadline):
+            if not await self.until(lambda: asked.is_done, deadline):
                 raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
         except BaseException:
             asked.give_up()

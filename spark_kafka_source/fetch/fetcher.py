@@ -3,7 +3,6 @@
 https://kafka.apache.org/protocol#The_Messages_Fetch. Nothing here waits: see `Fetcher`.
 """
 
-import contextlib
 import logging
 import time
 from collections import defaultdict
@@ -20,7 +19,7 @@ from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.fetch.session import FetchSession, Wanted
 from spark_kafka_source.fetch.size import FetchSize
 from spark_kafka_source.fetch.source import Source
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -78,14 +77,12 @@ class Fetcher:
         self._sources: dict[int, Source] = {}
         self._back_at_seconds = 0.0
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the sessions, if the brokers answer."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
             source.close(self._client, self._config, deadline)
-        for asked in self.in_flight:
-            with contextlib.suppress(KafkaError):
-                asked.answer()
+        await together(self._client.answer_of(asked) for asked in self.in_flight)
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
@@ -116,6 +113,7 @@ class Fetcher:
         kept_bytes = self._kept_bytes()
         for broker, each in fetchable.items():
             source = self._source(broker)
+            source.leave_for(self._client.throttled_seconds(broker))
             if source.is_free(now_seconds) and kept_bytes[broker.node_id] <= share_bytes:
                 self._ask(source, each, share_bytes, deadline)
 

@@ -86,7 +86,7 @@ class RangeReader:
             yield from self._chunks(reader, losses)
         finally:
             conversations.close()
-            reader.close()
+            self._client.run(reader.close())
 
     def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
         patience = Deadline.after_ms(self._poll_timeout_ms)

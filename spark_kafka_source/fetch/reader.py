@@ -63,9 +63,9 @@ class LogReader:
         self._topic_tries = 0
         self._looked_at_seconds = 0.0
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the fetch sessions."""
-        self._fetcher.close()
+        await self._fetcher.close()
 
     def look(self) -> None:
         """Go on with look-ups: find unknown leaders, and check the logs of new leaders.

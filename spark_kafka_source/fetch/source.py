@@ -32,6 +32,12 @@ class Source:
         """Return whether a fetch can be sent."""
         return self.asked is None and self.not_before_seconds <= now_seconds
 
+    def leave_for(self, seconds: float) -> None:
+        """Send nothing for so many seconds at least."""
+        if seconds:
+            until_seconds = time.monotonic() + seconds
+            self.not_before_seconds = max(self.not_before_seconds, until_seconds)
+
     def ask(
         self,
         client: KafkaClient,

@@ -40,7 +40,7 @@ from spark_kafka_source.groups.participant import (
     Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
@@ -136,7 +136,6 @@ class ClassicParticipant(Participant):
             self._generation_id, self._watch = NO_GENERATION, None
         if keep is Keep.NOTHING:
             self._member_id = NO_MEMBER_ID
-        self.changed.notify_all()
         return True
 
     # -- in the thread that polls ------------------------------------------------------------------
@@ -257,14 +256,6 @@ class ClassicParticipant(Participant):
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def next_request(self) -> Outgoing | float:
-        """Return the next request to the coordinator.
-
-        A leader first checks its topics if that is due.
-        """
-        self._look_at_topics()
-        return super().next_request()
-
     def _next(self, now_seconds: float) -> Outgoing | float:
         if self._state is State.PREPARING_REBALANCE:
             return Outgoing(self._join_request(), self._rebalance_deadline(), is_held=True)
@@ -314,11 +305,11 @@ class ClassicParticipant(Participant):
             rack_id=self.config.client_rack or None,
         )
 
-    def answered(self, request: Any, response: Any) -> None:
+    async def answered(self, request: Any, response: Any) -> None:
         """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
-        _TAKE_IN[type(request)](self, request, response)
+        await _TAKE_IN[type(request)](self, request, response)
 
-    def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
+    async def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
         if response.error_code == error_named("MEMBER_ID_REQUIRED").code:
             with self.changed:
                 if self.wanted(request):
@@ -330,7 +321,7 @@ class ClassicParticipant(Participant):
         watch, assignments = None, list[SyncGroupRequestAssignment]()
         if response.leader == response.member_id:
             assignor = self._assignors[response.protocol_name or ""]
-            divided, assignments = divide(
+            divided, assignments = await divide(
                 response, assignor, self._topics_of, is_cooperative=self.is_cooperative
             )
             watch = self._watch_of(divided)
@@ -358,7 +349,7 @@ class ClassicParticipant(Participant):
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
 
-    def _synced(self, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
+    async def _synced(self, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
         self._check(response.error_code, "SyncGroup")
         self._check_protocol("SyncGroup", response.protocol_type, PROTOCOL_TYPE)
         self._check_protocol("SyncGroup", response.protocol_name, request.protocol_name or "")
@@ -375,20 +366,19 @@ class ClassicParticipant(Participant):
     def _heard(self) -> None:
         self._heartbeat_at_seconds = self._clock() + self.config.heartbeat_interval_ms / 1000
 
-    def _beaten(self, request: HeartbeatRequest, response: HeartbeatResponse) -> None:
+    async def _beaten(self, request: HeartbeatRequest, response: HeartbeatResponse) -> None:
         self._check(response.error_code, "Heartbeat")
         with self.changed:
             if self.wanted(request):
                 self._succeeded()
                 self._heard()
 
-    def _left(self, _: LeaveGroupRequest, response: LeaveGroupResponse) -> None:
+    async def _left(self, _: LeaveGroupRequest, response: LeaveGroupResponse) -> None:
         self._check(response.error_code, "LeaveGroup")
         for each in response.members:
             self._check(each.error_code, "LeaveGroup")
         with self.changed:
-            self._farewell = None
-            self.changed.notify_all()
+            self._has_said_farewell()
 
     def _farewell_failed(self, farewell: Outgoing, error: Exception) -> None:
         leaving: Any = farewell.request
@@ -442,7 +432,7 @@ class ClassicParticipant(Participant):
         by_rack = bool(self.config.client_rack)
         return TopicWatch(divided, self._max_age_seconds, self._retry, self._clock, by_rack=by_rack)
 
-    def _look_at_topics(self) -> None:
+    async def prepare(self) -> None:
         """Let the leader join again if the partitions of its topics have changed."""
         with self.changed:
             watch = self._watch
@@ -453,7 +443,7 @@ class ClassicParticipant(Participant):
         try:
             # Heartbeats wait for the answer, so the session must not end before it.
             longest_ms = min(LONGEST_LOOKUP_MS, self.config.session_timeout_ms // 3)
-            cluster = self._topics_of(due, Deadline.after_ms(longest_ms))
+            cluster = await self._topics_of(due, Deadline.after_ms(longest_ms))
         except KafkaError as error:
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
@@ -469,7 +459,7 @@ _LOST: Mapping[Reaction, Event] = {
     Reaction.LOSE_MEMBER: Event.MEMBER_LOST,
     Reaction.FENCED: Event.FENCED,
 }
-_TAKE_IN: Mapping[type, Callable[[ClassicParticipant, Any, Any], None]] = {
+_TAKE_IN: Mapping[type, Callable[[ClassicParticipant, Any, Any], Conversation[None]]] = {
     JoinGroupRequest: ClassicParticipant._joined,
     SyncGroupRequest: ClassicParticipant._synced,
     HeartbeatRequest: ClassicParticipant._beaten,

@@ -28,7 +28,7 @@ from spark_kafka_source.groups.participant import (
     Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -46,7 +46,7 @@ _HEARTBEAT_TIMEOUT_MS = 30_000
 # A lower bound for the interval that the coordinator sets.
 _SHORTEST_INTERVAL_MS = 10
 
-NamesOf = Callable[[Collection[uuid.UUID], Deadline], Mapping[uuid.UUID, str]]
+NamesOf = Callable[[Collection[uuid.UUID], Deadline], Conversation[Mapping[uuid.UUID, str]]]
 """Returns the names of topics by their ids. Topics that are not known (yet) are left out."""
 
 Owned = frozenset[tuple[uuid.UUID, int]]
@@ -115,7 +115,6 @@ class ConsumerParticipant(Participant):
         self._state = found
         if event in (ConsumerEvent.LOST, ConsumerEvent.TAKEN_OVER, ConsumerEvent.LEFT):
             self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
-        self.changed.notify_all()
         return True
 
     # -- in the thread that polls ------------------------------------------------------------------
@@ -245,18 +244,17 @@ class ConsumerParticipant(Participant):
         self._told = self._wanted
         return request
 
-    def answered(
+    async def answered(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
     ) -> None:
         """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
         self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
         target = None
         if response.assignment is not None:
-            target = self._looked_up(response.assignment.topic_partitions)
+            target = await self._looked_up(response.assignment.topic_partitions)
         with self.changed:
             if request.member_epoch < 0:
-                self._farewell = None
-                self.changed.notify_all()
+                self._has_said_farewell()
             elif self.wanted(request):
                 self._succeeded()
                 interval_ms = max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS)
@@ -276,7 +274,7 @@ class ConsumerParticipant(Participant):
         else:
             self._after(ConsumerEvent.CONFIRMED)
 
-    def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
+    async def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
         """Return the assigned partitions of topics whose names are known.
 
         If a name is not known, the next heartbeat is a full one, and the coordinator answers with
@@ -285,7 +283,7 @@ class ConsumerParticipant(Participant):
         ids = {each.topic_id for each in assigned}
         unknown = ids - self._names.keys()
         if unknown:
-            self._names.update(self._names_of(unknown, Deadline.after_ms(_LONGEST_LOOKUP_MS)))
+            self._names.update(await self._names_of(unknown, Deadline.after_ms(_LONGEST_LOOKUP_MS)))
         missing = ids - self._names.keys()
         if missing:
             ids_shown = ", ".join(map(str, missing))

@@ -37,7 +37,7 @@ _MOST_SHOWN = 5
 _CHECKS_CLAIMS = CooperativeStickyAssignor().name
 
 
-def divide(
+async def divide(
     response: JoinGroupResponse, assignor: Assignor, topics_of: TopicsOf, *, is_cooperative: bool
 ) -> tuple[Cluster, list[SyncGroupRequestAssignment]]:
     """Return the topics to watch with their partitions, and the assignments of the members.
@@ -51,7 +51,7 @@ def divide(
         for each in response.members
     }
     topics = {topic for each in subscriptions.values() for topic in each.topics}
-    cluster = topics_of(topics, Deadline.after_ms(LONGEST_LOOKUP_MS))
+    cluster = await topics_of(topics, Deadline.after_ms(LONGEST_LOOKUP_MS))
     watched = {topic: cluster.get(topic, ()) for topic in topics}
     if response.skip_assignment:
         return watched, []

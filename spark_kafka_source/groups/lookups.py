@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.groups.assignors import Cluster
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-TopicsOf = Callable[[Collection[str], Deadline], Cluster]
+TopicsOf = Callable[[Collection[str], Deadline], Conversation[Cluster]]
 
 
 async def partitions_to_assign(

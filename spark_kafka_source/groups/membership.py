@@ -8,12 +8,12 @@ only in `leave`.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
@@ -24,7 +24,7 @@ from spark_kafka_source.client import (
     Retry,
 )
 from spark_kafka_source.errors import ClosedError, KafkaError
-from spark_kafka_source.groups.assignors import Assignor, Cluster, assignors_named
+from spark_kafka_source.groups.assignors import Assignor, assignors_named
 from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.consumer import ConsumerParticipant
@@ -32,14 +32,14 @@ from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.participant import Outgoing, Participant, Step
-from spark_kafka_source.net import Deadline, Wakeup, readable
+from spark_kafka_source.net import Deadline, wait_for
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
 # Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
-_LAST_WORDS_SECONDS = 1.0
+_LAST_WORDS_MS = 1_000
 # A coordinator holds some answers back on purpose. Meanwhile the member looks it up less often.
 _HELD_LOOK_MS = 3_000
 
@@ -135,7 +135,7 @@ class Membership:
         """Tell the member that partitions were added. A leader divides them without delay."""
         self._participant.look_at_topics()
 
-    def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
+    async def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
         """Give up all partitions and leave the group. Tell the coordinator by `deadline`.
 
         Calls the listener's `revoked` or `lost`. A static member keeps its place. Errors of the
@@ -145,13 +145,10 @@ class Membership:
         try:
             self._participant.leave(deadline, reason)
         finally:
-            changed = self._participant.changed
-            with changed:
-                changed.wait_for(
-                    lambda: self._participant.has_left, timeout=deadline.remaining_seconds()
-                )
+            while not self._participant.has_left and self._is_talking and not deadline.expired:
+                await self._wait_for_news(deadline)
 
-    def close(self, deadline: Deadline) -> None:
+    async def close(self, deadline: Deadline) -> None:
         """Leave, and end the thread and its connections, by `deadline` plus a second.
 
         Works once.
@@ -159,15 +156,26 @@ class Membership:
         if self._is_ending:
             return
         try:
-            self.leave(deadline, "the consumer is being closed")
+            await self.leave(deadline, "the consumer is being closed")
         finally:
             self._is_ending = True
             self._participant.to_coordinator.wake()
             self._client.close()
-            if self._thread is not None:
-                self._thread.join(_LAST_WORDS_SECONDS)
-            else:
+            last_words = Deadline.after_ms(_LAST_WORDS_MS)
+            while self._is_talking and not last_words.expired:
+                await self._wait_for_news(last_words)
+            if self._thread is None:
                 self._participant.close()
+
+    @property
+    def _is_talking(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    async def _wait_for_news(self, deadline: Deadline) -> None:
+        """Wait for a word of the thread, or for its end, which closes the wakeup."""
+        news = self._participant.to_consumer
+        await wait_for((news,), deadline)
+        news.clear()
 
     def _start(self) -> None:
         if self._thread is None:
@@ -181,14 +189,14 @@ class Membership:
 
     def _run(self) -> None:
         try:
-            self._converse()
+            self._client.run(self._converse())
         finally:
             self._participant.close()
 
-    def _converse(self) -> None:
+    async def _converse(self) -> None:
         while not self._is_ending:
             try:
-                self._go_on()
+                await self._go_on()
             except ClosedError:
                 return
             except KafkaError as error:  # `poll` raises it.
@@ -197,19 +205,20 @@ class Membership:
                 logger.exception("Group %r", self._participant.config.group_id)
                 self._participant.broke(error)
 
-    def _go_on(self) -> None:
+    async def _go_on(self) -> None:
+        await self._participant.prepare()
         due = self._participant.next_request()
         if isinstance(due, Outgoing):
-            self._ask(due)
+            await self._ask(due)
         else:
             wakeup = self._participant.to_coordinator
-            if readable([wakeup], Deadline.after_ms(int(due * 1000) + 1)):
-                wakeup.clear()
+            await wait_for((wakeup,), Deadline.after_seconds(due))
+            wakeup.clear()
 
-    def _ask(self, due: Outgoing) -> None:
+    async def _ask(self, due: Outgoing) -> None:
         began_seconds = time.monotonic()
         try:
-            self._converse_once(due)
+            await self._ask_once(due)
             error = None
         except ClosedError:
             raise
@@ -222,15 +231,16 @@ class Membership:
                 self._client.recover(error)
             self._participant.failed(due.request, error)
 
-    def _converse_once(self, due: Outgoing) -> None:
-        coordinator = self._client.run(self._client.coordinator(self._key, due.deadline))
+    async def _ask_once(self, due: Outgoing) -> None:
+        coordinator = await self._client.coordinator(self._key, due.deadline)
+        await self._client.wait_out_throttle(coordinator.address, due.deadline)
         asked = self._client.ask(due.request, coordinator, due.deadline, is_held=due.is_held)
-        if self._is_answered(asked, due, coordinator):
-            self._participant.answered(due.request, asked.answer())
+        if await self._is_answered(asked, due, coordinator):
+            await self._participant.answered(due.request, asked.answer())
         else:
             asked.abandon()
 
-    def _is_answered(self, asked: Asked[Any], due: Outgoing, coordinator: Broker) -> bool:
+    async def _is_answered(self, asked: Asked[Any], due: Outgoing, coordinator: Broker) -> bool:
         """Wait for the answer. Return False if it is no longer wanted.
 
         If the coordinator is silent and the group has another one by now, give the request up.
@@ -241,21 +251,14 @@ class Membership:
         while not self._is_ending and self._participant.wanted(due.request):
             if asked.is_over():
                 return True
-            waited_for: list[Asked[Any] | Wakeup] = [asked, wakeup]
-            if wakeup in readable(waited_for, min(look_at, asked.deadline, key=_at)):
-                wakeup.clear()
+            await wait_for((asked, wakeup), Deadline.first(look_at, asked.deadline))
+            wakeup.clear()
             if look_at.expired:
                 look_at = Deadline.after_ms(look_ms)
-                if asked.is_silent and not self._still_coordinates(coordinator):
+                is_still = partial(self._client.still_coordinates, coordinator, self._key)
+                if asked.is_silent and not await is_still():
                     asked.give_up("the group has another coordinator by now, so this one is left")
         return False
-
-    def _still_coordinates(self, coordinator: Broker) -> bool:
-        return self._client.run(self._client.still_coordinates(coordinator, self._key))
-
-
-def _at(deadline: Deadline) -> float:
-    return deadline.at_seconds
 
 
 def new_membership(
@@ -283,10 +286,7 @@ def classic_membership(
     hooks: Hooks | None = None,
 ) -> Membership:
     """Create a member of the classic protocol (`group.protocol=classic`)."""
-
-    def topics_of(topics: Collection[str], deadline: Deadline) -> Cluster:
-        return client.run(partitions_to_assign(client, topics, deadline))
-
+    topics_of = partial(partitions_to_assign, client)
     participant = ClassicParticipant(
         config,
         assignors,
@@ -305,10 +305,7 @@ def consumer_membership(
     hooks: Hooks | None = None,
 ) -> Membership:
     """Create a member of KIP-848's protocol (`group.protocol=consumer`), from Kafka 4.0 on."""
-
-    def names_of(topic_ids: Collection[UUID], deadline: Deadline) -> Mapping[UUID, str]:
-        return client.run(topic_names(client, topic_ids, deadline))
-
+    names_of = partial(topic_names, client)
     participant = ConsumerParticipant(config, listener, names_of, _retry_of(client))
     return Membership(client, participant, hooks)
 

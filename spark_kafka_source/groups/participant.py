@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from threading import Condition
+from threading import RLock
 from typing import Any
 
 from spark_kafka_source.client import Retry
@@ -64,7 +64,7 @@ class Participant(ABC):
     """A member of a group, without its connection.
 
     The thread that polls calls `subscribe`, `begin_poll`, `next_step` and `leave`. The other thread
-    calls `next_request`, and then `answered` or `failed`.
+    calls `prepare`, `next_request`, and then `answered` or `failed`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Participant(ABC):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.config = config
-        self.changed = Condition()
+        self.changed = RLock()
         self.to_consumer = Wakeup()
         self.to_coordinator = Wakeup()
         self.assignment: frozenset[TopicPartition] = frozenset()
@@ -153,6 +153,9 @@ class Participant(ABC):
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
+    async def prepare(self) -> None:  # noqa: B027
+        """Look up what the next request needs."""
+
     def next_request(self) -> Outgoing | float:
         """Return the next request to the coordinator, or the seconds until one may be due."""
         with self.changed:
@@ -184,7 +187,7 @@ class Participant(ABC):
         return request is self._asking
 
     @abstractmethod
-    def answered(self, request: Any, response: Any) -> None:
+    async def answered(self, request: Any, response: Any) -> None:
         """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
 
     def failed(self, request: Request[Any], error: Exception) -> None:
@@ -199,7 +202,6 @@ class Participant(ABC):
                     logging.DEBUG if expected else logging.INFO, "%s: %s", error, found.value
                 )
                 self._react(found, request, error)
-            self.changed.notify_all()
 
     def broke(self, error: Exception) -> None:
         """Keep the error of an assignor that prevented any request. The next poll raises it."""
@@ -213,7 +215,7 @@ class Participant(ABC):
             return
         if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
             logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
-        self._farewell = None
+        self._has_said_farewell()
 
     # -- different in each protocol ----------------------------------------------------------------
 
@@ -282,6 +284,10 @@ class Participant(ABC):
         self._asking = None
         self._succeeded()
         self.to_coordinator.wake()
+
+    def _has_said_farewell(self) -> None:
+        self._farewell = None
+        self.to_consumer.wake()
 
     def _warn_of_expiry(self) -> None:
         logger.warning(

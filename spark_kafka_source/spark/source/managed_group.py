@@ -20,7 +20,7 @@ from spark_kafka_source.groups import (
     committed_offsets,
     new_membership,
 )
-from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
@@ -61,7 +61,7 @@ class ManagedGroup:
         """Leave the group. Other members take over at once."""
         if _in_process_of_a_query():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._membership.close(Deadline.after_ms(_LEAVE_MS))
+        run(self._membership.close(Deadline.after_ms(_LEAVE_MS)))
 
     def member(self) -> Member | None:
         """Return the member that commits; see `Membership.member`."""

@@ -1,29 +1,32 @@
-"""A guard for objects that one thread at a time may use."""
+"""A guard for objects that one thread, or one task, at a time may use."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from spark_kafka_source.errors import LocalError
 
 
-class OneThread:
-    """The thread that uses a consumer now. Two at once would lose records or read them twice."""
+class OneUser:
+    """The user of a consumer now. Two at once would lose records or read them twice."""
 
-    def __init__(self) -> None:
-        self._user: int | None = None
+    def __init__(self, kind: str, present: Callable[[], object]) -> None:
+        """`present` returns the present user, which is a thread or a task."""
+        self._kind, self._present = kind, present
+        self._user: object = None
         self._taking_over = threading.Lock()
         self._depth = 0
         self.is_closed = False
 
     @contextmanager
     def used_here(self) -> Iterator[None]:
-        """Use the consumer in this thread. Raises `LocalError` if another uses it, or none may."""
-        me = threading.get_ident()
+        """Use the consumer here. Raises `LocalError` if another user is at it, or none may be."""
+        me = self._present()
         with self._taking_over:
             before = self._user
             if before not in (None, me):
-                raise LocalError("This consumer is in use by another thread; only wakeup() may be")
+                found = f"This consumer is in use by another {self._kind}"
+                raise LocalError(f"{found}; only wakeup() may be")
             if self.is_closed:
                 raise LocalError("This consumer is closed")
             self._user = me
