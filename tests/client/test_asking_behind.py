@@ -253,7 +253,7 @@ def test_a_broker_over_its_quota_says_for_how_long_to_leave_it_alone(
     behind(client, to).answer()
     assert 3_000 < client.throttled_seconds(to) <= 3_600
     assert client.throttled_seconds(node(broker, 1)) == 0.0
-    client._throttled_until_seconds[to.address] = 1.0
+    client.connections._throttled_until_seconds[to.address] = 1.0
     assert client.throttled_seconds(to) == 0.0
 
 
