@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_kafka_source.net import deadline
+from spark_kafka_source.net import Wait, deadline
 
 
 @dataclass
@@ -21,6 +21,14 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now_seconds += seconds
+
+    def block(self, wait: Wait) -> None:
+        """Wait for an answer. A mere pause of a conversation only advances the clock."""
+        if wait.things:
+            wait.block()
+        else:
+            self.pauses.append(wait.until.remaining_seconds())
+            self.now_seconds = wait.until.at_seconds
 
 
 def deadlines_by(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

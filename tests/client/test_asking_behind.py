@@ -100,6 +100,24 @@ def test_requests_share_a_connection_as_far_as_they_may(
     assert broker.accepted() == 1
 
 
+def test_requests_stay_on_one_connection_whatever_else_is_asked(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """On two connections, a broker could take the batches of a partition in another order."""
+    held, to = broker.hold(MetadataRequest), node(broker)
+    (first,) = several(broker, client, to, 1)
+    alone = client.ask(MetadataRequest(topics=[]), to, in_time())
+    assert isinstance(alone.answer(), MetadataResponse), "it has a connection to itself"
+    second = sent(behind(client, to))
+    assert second._connection is first._connection
+    third = sent(behind(client, to, most=3))
+    assert third._connection is first._connection
+    assert not client.has_room(to, 3), "the idle connection is no room behind the others"
+    held.release()
+    for each in (first, second, third):
+        assert isinstance(each.answer(), MetadataResponse)
+
+
 def test_one_more_than_may_be_gets_a_connection_of_its_own(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
@@ -253,7 +271,7 @@ def test_a_broker_over_its_quota_says_for_how_long_to_leave_it_alone(
     behind(client, to).answer()
     assert 3_000 < client.throttled_seconds(to) <= 3_600
     assert client.throttled_seconds(node(broker, 1)) == 0.0
-    client._throttled_until_seconds[to.address] = 1.0
+    client.connections._throttled_until_seconds[to.address] = 1.0
     assert client.throttled_seconds(to) == 0.0
 
 

@@ -13,8 +13,8 @@ from spark_kafka_source.client import (
     CoordinatorKey,
     CoordinatorKind,
     KafkaClient,
+    connections,
 )
-from spark_kafka_source.client import client as client_module
 from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import (
     BrokerError,
@@ -39,7 +39,7 @@ from spark_kafka_source.protocol.messages.list_offsets import (
 )
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.client.clock import Clock
+from tests.client.clock import Clock, deadlines_by
 from tests.memory_broker import ONE_TRY, Action, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port
 
@@ -318,8 +318,9 @@ def test_a_throttled_broker_is_left_alone_for_so_long(
 ) -> None:
     """KIP-219: the broker answers at once. The client then pauses, but only for this broker."""
     clock = Clock()
-    monkeypatch.setattr(client_module, "time", SimpleNamespace(monotonic=clock.monotonic))
-    monkeypatch.setattr(client, "_pause", clock.sleep)
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=clock.monotonic))
+    deadlines_by(clock, monkeypatch)
+    monkeypatch.setattr(client, "_block", clock.block)
     broker.cluster.throttle_time_ms[ListOffsetsRequest] = 1_500
     ask_leader(client, T0)
     ask_leader(client, T1)

@@ -141,7 +141,7 @@ def test_a_request_that_changes_something_goes_to_one_broker_only(
 
 def test_a_throttled_broker_is_asked_last(broker: MemoryBroker, client: KafkaClient) -> None:
     topics(client)
-    client._throttled_until_seconds[client.cluster.brokers[0].address] = float("inf")
+    client.connections._throttled_until_seconds[client.cluster.brokers[0].address] = float("inf")
     broker.forget()
     for _ in range(5):
         topics(client)
@@ -155,7 +155,7 @@ def test_a_throttled_broker_is_asked_last(broker: MemoryBroker, client: KafkaCli
 def list_offsets(client: KafkaClient, leader: Broker) -> Any:
     request = ListOffsetsRequest(topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, -1)])])
     asked_of = client.ask(request, leader, Deadline.after_ms(3_600_000))
-    return client.answer_while(asked_of, lambda: client.still_leads(leader, [T0]))
+    return client.run(client.answer_of(asked_of, lambda: client.still_leads(leader, [T0])))
 
 
 def test_a_leader_that_froze_is_left_once_another_leads(
@@ -272,6 +272,6 @@ def test_what_one_client_learns_its_siblings_know(
         topics(client)
         client.run(client.coordinator(GROUP, Deadline.after_ms(20_000)))
         broker.forget()
-        sibling.leaders([T0], Deadline.after_ms(20_000))
-        sibling.coordinator(GROUP, Deadline.after_ms(20_000))
+        sibling.run(sibling.leaders([T0], Deadline.after_ms(20_000)))
+        sibling.run(sibling.coordinator(GROUP, Deadline.after_ms(20_000)))
         assert not broker.seen

@@ -426,7 +426,8 @@ def test_a_call_that_wakeup_ended_takes_no_place_of_other_questions(broker: Memo
             consumer.wakeup()
             with pytest.raises(WakeupError):
                 consumer.end_offsets([T1])
-        eventually(lambda: not consumer._waiting.lookups._busy)
+        consumer._waiting.step()
+        assert consumer._waiting.lookups.is_idle
         fill(broker, T0, 1)
         assert polled(consumer, 10) == of(T0, range(10))
 

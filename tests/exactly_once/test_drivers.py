@@ -15,10 +15,10 @@ from spark_kafka_source.exactly_once import (
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.two_phase import Step
-from spark_kafka_source.producer import TransactionCoordinator
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import Run, client_of
+from tests.producer.blocking import BlockingCoordinator
 
 DUELS = 5
 MOST_JITTER_SECONDS = 0.03
@@ -112,11 +112,11 @@ def test_a_driver_of_which_a_part_is_ended_while_another_undoes_it(trial: Trial)
     with pytest.raises(CrashError):
         run.commit(0, [first, other], dies_at(Step.DECIDED))
     with client_of(trial.query.servers) as client:
-        TransactionCoordinator(client, first.transactional_id).end(first.producer, commit=False)
+        BlockingCoordinator(client, first.transactional_id).end(first.producer, commit=False)
 
         def wakes(step: Step) -> None:
             if step is Step.READ:
-                end = TransactionCoordinator(client, other.transactional_id)
+                end = BlockingCoordinator(client, other.transactional_id)
                 end.end(other.producer, commit=True)
 
         replayed = second.write(0)
@@ -204,7 +204,7 @@ def test_what_was_aborted_amid_its_rows_is_not_decided(trial: Trial) -> None:
         producer.send(query.topic, b"aborted", partition=0).result(10)
         found = client.run(describe_transactions(client, [task_id]))[task_id]
         assert found is not None
-        TransactionCoordinator(client, task_id).end(found.producer, commit=False)
+        BlockingCoordinator(client, task_id).end(found.producer, commit=False)
         producer.send(query.topic, b"since", partition=1)
         prepared = producer.prepare_transaction()
     assert prepared is not None

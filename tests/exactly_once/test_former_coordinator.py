@@ -156,11 +156,11 @@ def test_a_driver_confirms_its_coordinator_once(
     confirmed = Decisions.confirmed
     calls = []
 
-    def count(
+    async def count(
         decisions: Decisions, control: ProducerId, where: TopicPartition
     ) -> tuple[ProducerId, Kept | None]:
         calls.append(where)
-        return confirmed(decisions, control, where)
+        return await confirmed(decisions, control, where)
 
     monkeypatch.setattr(Decisions, "confirmed", count)
     query = trial.query

@@ -20,13 +20,14 @@ from spark_kafka_source.exactly_once import (
 )
 from spark_kafka_source.exactly_once.endings import Transactions
 from spark_kafka_source.exactly_once.two_phase import Step
-from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
+from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
 from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import Verdict, found_in_memory, judge
 from tests.exactly_once.query import ROWS, Query, Run, client_of
 from tests.memory_broker import MemoryBroker
+from tests.producer.blocking import BlockingCoordinator
 
 
 def verdict(trial: Trial) -> Verdict:
@@ -37,13 +38,13 @@ def verdict(trial: Trial) -> Verdict:
 def end(query: Query, one: PreparedTransaction, *, commit: bool) -> None:
     """End a transaction, as another process or a timeout would."""
     with client_of(query.servers) as client:
-        TransactionCoordinator(client, one.transactional_id).end(one.producer, commit=commit)
+        BlockingCoordinator(client, one.transactional_id).end(one.producer, commit=commit)
 
 
 def forget_decisions(query: Query) -> None:
     """Delete the group of the decisions, as brokers do after 'offsets.retention.minutes'."""
     with client_of(query.servers) as client:
-        assert delete_groups(client, [query.prefix]) == {query.prefix: None}
+        assert client.run(delete_groups(client, [query.prefix])) == {query.prefix: None}
 
 
 # -- errors in foreachBatch ------------------------------------------------------------------------

@@ -10,10 +10,11 @@ from spark_kafka_source.exactly_once import DecidedRowsLostError, TaskId, Transa
 from spark_kafka_source.exactly_once.oversight import finish
 from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer import PreparedTransaction, TransactionCoordinator
+from spark_kafka_source.producer import PreparedTransaction
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
 from tests.exactly_once.dying import at
 from tests.exactly_once.query import Query, Run, client_of
+from tests.producer.blocking import BlockingCoordinator
 
 # The broker in memory lets transactions be open for ever.
 pytestmark = [
@@ -114,7 +115,7 @@ def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
     committed, late = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
     with client_of(query.servers) as client:
-        coordinator = TransactionCoordinator(client, committed.transactional_id)
+        coordinator = BlockingCoordinator(client, committed.transactional_id)
         coordinator.end(committed.producer, commit=True)
     query.timeout_ms = PATIENCE_MS
     for _ in range(2):
@@ -186,7 +187,7 @@ def test_a_replay_whose_rows_take_longer_than_the_decided_ones_may_wait(trial: T
     query = trial.query
     committed, late = decided_in_time(query, patient=1)
     with client_of(query.servers) as client:
-        coordinator = TransactionCoordinator(client, committed.transactional_id)
+        coordinator = BlockingCoordinator(client, committed.transactional_id)
         coordinator.end(committed.producer, commit=True)
     query.timeout_ms = PATIENCE_MS
     run = query.start()

@@ -28,6 +28,7 @@ from spark_kafka_source.fetch import (
     latest_offsets,
 )
 from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.net import Conversation
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.protocol.messages.groups import (
@@ -54,14 +55,21 @@ def read(client: KafkaClient) -> int:
     return sum(to_arrow(chunk).num_rows for chunk in reader.chunks())
 
 
+def running(question: Callable[[KafkaClient], Conversation[object]]) -> Call:
+    return lambda client: client.run(question(client))
+
+
 CALLS: dict[type[Request[Any]], tuple[Call, object]] = {
     FetchRequest: (read, 3),
-    ListOffsetsRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
-    OffsetForLeaderEpochRequest: (lambda client: epoch_end_offsets(client, {T0: 0}), {T0: 3}),
-    MetadataRequest: (lambda client: latest_offsets(client, [T0]), {T0: END}),
-    FindCoordinatorRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
-    OffsetFetchRequest: (lambda client: committed_offsets(client, "g", [T0]), {T0: 2}),
-    OffsetCommitRequest: (lambda client: commit_offsets(client, "g", {T0: 2}), None),
+    ListOffsetsRequest: (running(lambda client: latest_offsets(client, [T0])), {T0: END}),
+    OffsetForLeaderEpochRequest: (
+        running(lambda client: epoch_end_offsets(client, {T0: 0})),
+        {T0: 3},
+    ),
+    MetadataRequest: (running(lambda client: latest_offsets(client, [T0])), {T0: END}),
+    FindCoordinatorRequest: (running(lambda client: committed_offsets(client, "g", [T0])), {T0: 2}),
+    OffsetFetchRequest: (running(lambda client: committed_offsets(client, "g", [T0])), {T0: 2}),
+    OffsetCommitRequest: (running(lambda client: commit_offsets(client, "g", {T0: 2})), None),
 }
 ONCE = {(OffsetCommitRequest, "UNKNOWN_SERVER_ERROR")}
 """Errors after which the same request is tried again once."""

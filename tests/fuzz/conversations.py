@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from spark_kafka_source.client import Asked, ClientConfig, KafkaClient
+from spark_kafka_source.client import Asked, Broker, ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, UnsupportedVersionError
 from spark_kafka_source.fetch import (
     FetchConfig,
@@ -19,7 +19,7 @@ from spark_kafka_source.fetch import (
     latest_offsets,
 )
 from spark_kafka_source.groups import commit_offsets, committed_offsets
-from spark_kafka_source.net import Address, Awaited, Deadline
+from spark_kafka_source.net import Address, Awaited, Conversation, Deadline
 from spark_kafka_source.protocol import (
     Request,
     Response,
@@ -151,10 +151,8 @@ def _value(kind: Any, value: Any, source: _Source) -> Any:
 class _Answered(Asked[Any]):
     """A future with a ready answer."""
 
-    def __init__(
-        self, client: KafkaClient, response: Response, address: Address, deadline: Deadline
-    ) -> None:
-        self.address, self.deadline, self._client = address, deadline, client
+    def __init__(self, response: Response, address: Address, deadline: Deadline) -> None:
+        self.address, self.deadline = address, deadline
         self._dial = self._connection = self._error = None
         self._is_answered = True
         self._awaited = Awaited(None)
@@ -168,6 +166,17 @@ class _Client(KafkaClient):
         super().__init__(ClientConfig((Address("broker", 9092),), **ONE_TRY))
         self._liar = liar
 
+    def ask(
+        self,
+        request: Request[Any],
+        broker: Broker,
+        deadline: Deadline,
+        *,
+        max_version: int | None = None,
+        is_held: bool = False,
+    ) -> Asked[Any]:
+        return self._ask(request, broker.address, deadline, max_version)
+
     def _ask(
         self,
         request: Request[Any],
@@ -175,7 +184,7 @@ class _Client(KafkaClient):
         deadline: Deadline,
         max_version: int | None = None,
     ) -> Asked[Any]:
-        return _Answered(self, self._liar.answer(request, max_version), address, deadline)
+        return _Answered(self._liar.answer(request, max_version), address, deadline)
 
 
 def _range(isolation_level: IsolationLevel) -> Callable[[KafkaClient], None]:
@@ -191,14 +200,22 @@ def _range(isolation_level: IsolationLevel) -> Callable[[KafkaClient], None]:
     return read
 
 
+def _running(
+    question: Callable[[KafkaClient], Conversation[object]],
+) -> Callable[[KafkaClient], object]:
+    return lambda client: client.run(question(client))
+
+
 _QUESTIONS: tuple[Callable[[KafkaClient], object], ...] = (
     _range(IsolationLevel.READ_UNCOMMITTED),
     _range(IsolationLevel.READ_COMMITTED),
-    lambda client: latest_offsets(client, [WHERE, _OTHER]),
-    lambda client: epoch_end_offsets(client, {WHERE: 0}),
-    lambda client: committed_offsets(client, "g", [WHERE, _OTHER]),
-    lambda client: commit_offsets(client, "g", {WHERE: 3}),
-    lambda client: client.retrying("Metadata", lambda deadline: client.topics(None, deadline)),
+    _running(lambda client: latest_offsets(client, [WHERE, _OTHER])),
+    _running(lambda client: epoch_end_offsets(client, {WHERE: 0})),
+    _running(lambda client: committed_offsets(client, "g", [WHERE, _OTHER])),
+    _running(lambda client: commit_offsets(client, "g", {WHERE: 3})),
+    _running(
+        lambda client: client.retrying("Metadata", lambda deadline: client.topics(None, deadline))
+    ),
 )
 
 

@@ -114,10 +114,10 @@ def test_racks_and_names_are_looked_up(broker: MemoryBroker, client: KafkaClient
     assert [each.replica_ids for each in found["u"]] == [(0,), (1,), (2,)]
     assert client.run(partitions_to_assign(client, [], soon())) == {}
     u = broker.cluster.topics["u"].topic_id
-    assert topic_names(client, [u, uuid.uuid4()], soon()) == {u: "u"}
+    assert client.run(topic_names(client, [u, uuid.uuid4()], soon())) == {u: "u"}
     nameless = MetadataResponse(topics=[MetadataResponseTopic(0, None, u)])
     broker.control(MetadataRequest, nameless)
-    assert topic_names(client, [u], soon()) == {}
+    assert client.run(topic_names(client, [u], soon())) == {}
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="Metadata of u, to assign its partitions"):
         client.run(partitions_to_assign(client, ["u"], soon()))

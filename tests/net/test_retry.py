@@ -14,6 +14,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import run as run_conversation
 from tests.client.clock import Clock, deadlines_by
 
 MOVED = BrokerError(error_named("NOT_LEADER_OR_FOLLOWER"), "Fetch of t-0")
@@ -28,7 +29,7 @@ class Attempts:
         self.count = 0
         self.recovered: list[KafkaError] = []
 
-    def __call__(self, deadline: Deadline) -> str:
+    async def __call__(self, deadline: Deadline) -> str:
         self.count += 1
         if self.for_ever or self.count <= len(self.errors):
             raise self.errors[min(self.count, len(self.errors)) - 1]
@@ -43,9 +44,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def run(clock: Clock, attempts: Attempts, *, timeout_ms: int = 60_000) -> str:
-    retry = Retry(backoff_ms=100, backoff_max_ms=1_000, sleep=clock.sleep)
+    retry = Retry(backoff_ms=100, backoff_max_ms=1_000)
     deadline = Deadline.after_ms(timeout_ms)
-    return retry.run("Fetch of t-0", attempts, attempts.recovered.append, deadline)
+    tries = retry.run("Fetch of t-0", attempts, attempts.recovered.append, deadline)
+    return run_conversation(tries, clock.block)
 
 
 def test_an_answer_takes_one_try_and_no_pause(clock: Clock) -> None:
@@ -109,10 +111,10 @@ def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: 
     assert str(caught.value).endswith("; the one before: Fetch of t-0: NOT_LEADER_OR_FOLLOWER (6)")
 
 
-def test_a_shorter_first_pause(clock: Clock) -> None:
-    retry = Retry(backoff_ms=100, backoff_max_ms=1_000, sleep=clock.sleep)
+def test_a_shorter_first_pause() -> None:
+    retry = Retry(backoff_ms=100, backoff_max_ms=1_000)
     assert [retry.beginning_with(each).backoff_ms for each in (20, 100, 500)] == [20, 100, 100]
-    assert retry.beginning_with(20).sleep == clock.sleep
+    assert retry.beginning_with(20).backoff_max_ms == 1_000
 
 
 def test_one_try_is_made_even_where_time_is_up(clock: Clock) -> None:
@@ -128,7 +130,7 @@ def test_whatever_the_configuration_the_deadline_holds(
     backoff_ms: int, backoff_max_ms: int, timeout_ms: int
 ) -> None:
     clock = Clock()
-    retry = Retry(backoff_ms, backoff_max_ms, clock.sleep)
+    retry = Retry(backoff_ms, backoff_max_ms)
 
     async def attempt(deadline: Deadline) -> str:
         clock.now_seconds += 0.5  # Otherwise tries without a pause would never end.
@@ -138,5 +140,5 @@ def test_whatever_the_configuration_the_deadline_holds(
         deadlines_by(clock, monkeypatch)
         deadline = Deadline.after_ms(timeout_ms)
         with pytest.raises(KafkaTimeoutError):
-            retry.run("Fetch", attempt, lambda _: None, deadline)
+            run_conversation(retry.run("Fetch", attempt, lambda _: None, deadline), clock.block)
     assert clock.now_seconds <= timeout_ms / 1000 + 0.5

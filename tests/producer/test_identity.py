@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_kafka_source.client import KafkaClient, Lookups, NextTry
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ClosedError, error_named
-from spark_kafka_source.net import Wakeup
+from spark_kafka_source.net import Conversations
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.identity import Anonymous, Idempotent
 from spark_kafka_source.producer.sequences import MAX_EPOCH, next_sequence
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
-from tests.consumer.consumers import eventually
 from tests.memory_broker import ONE_TRY, MemoryBroker
+from tests.producer.blocking import finish
 from tests.producer.writing import T0, T1
 
 DENIED = error_named("CLUSTER_AUTHORIZATION_FAILED")
@@ -26,24 +26,27 @@ def broker() -> Iterator[MemoryBroker]:
 
 
 @pytest.fixture
-def lookups(broker: MemoryBroker) -> Iterator[Lookups]:
+def identity(broker: MemoryBroker) -> Iterator[Idempotent]:
+    """An identity with a pause of an hour after each failure."""
     with KafkaClient(broker.config(**ONE_TRY)) as client:
-        lookups = Lookups(client, Wakeup())
-        yield lookups
-        lookups.close()
+        yield Idempotent(client)
 
 
-def idempotent(pause_seconds: float = 0.0) -> Idempotent:
-    return Idempotent(NextTry(lambda _: pause_seconds))
+@pytest.fixture
+def conversations() -> Iterator[Conversations]:
+    conversations = Conversations()
+    yield conversations
+    conversations.close()
 
 
-def stepped(identity: Idempotent, lookups: Lookups, queues: list[PartitionQueue]) -> None:
+def stepped(
+    identity: Idempotent, conversations: Conversations, queues: list[PartitionQueue]
+) -> None:
     """Step, wait for the answer to the request of this step, and step again."""
-    identity.step(lookups, queues)
-    lookup = identity._lookup
-    assert lookup is not None
-    eventually(lambda: lookup.is_done)
-    identity.step(lookups, queues)
+    identity.step(conversations, queues)
+    assert identity._lookup is not None
+    finish(conversations)
+    identity.step(conversations, queues)
 
 
 @pytest.mark.parametrize(
@@ -61,24 +64,24 @@ def test_the_last_epoch_has_no_next_one() -> None:
 
 
 def test_an_id_is_asked_for_once_and_only_where_there_is_something_to_write(
-    broker: MemoryBroker, lookups: Lookups
+    broker: MemoryBroker, identity: Idempotent, conversations: Conversations
 ) -> None:
-    identity, queue = idempotent(), PartitionQueue(T0)
-    identity.step(lookups, [])
+    queue = PartitionQueue(T0)
+    identity.step(conversations, [])
     assert identity._lookup is None
     assert not identity.may_send(T0)
-    stepped(identity, lookups, [queue])
-    identity.step(lookups, [queue])
+    stepped(identity, conversations, [queue])
+    identity.step(conversations, [queue])
     assert identity.may_send(T0)
     assert identity.producer_of(queue) == ProducerId(1_000, 0)
     assert len(broker.requests(InitProducerIdRequest)) == 1
 
 
 def test_a_partition_whose_sequences_are_lost_goes_on_with_an_epoch_that_others_come_to_later(
-    lookups: Lookups,
+    identity: Idempotent, conversations: Conversations
 ) -> None:
-    identity, one, other = idempotent(), PartitionQueue(T0), PartitionQueue(T1)
-    stepped(identity, lookups, [one, other])
+    one, other = PartitionQueue(T0), PartitionQueue(T1)
+    stepped(identity, conversations, [one, other])
     for queue in (one, other):
         identity.producer_of(queue)
         queue.next_sequence, queue.is_known = 40, True
@@ -95,31 +98,31 @@ def test_a_partition_whose_sequences_are_lost_goes_on_with_an_epoch_that_others_
 
 
 def test_after_the_last_epoch_another_id_is_asked_for(
-    broker: MemoryBroker, lookups: Lookups
+    broker: MemoryBroker, identity: Idempotent, conversations: Conversations
 ) -> None:
-    identity, queue = idempotent(), PartitionQueue(T0)
-    stepped(identity, lookups, [queue])
+    queue = PartitionQueue(T0)
+    stepped(identity, conversations, [queue])
     identity._producer = ProducerId(1_000, MAX_EPOCH)
     assert identity.producer_of(queue) == ProducerId(1_000, MAX_EPOCH)
     identity.renumber(queue)
     assert not identity.may_send(T0)
-    stepped(identity, lookups, [queue])
+    stepped(identity, conversations, [queue])
     assert identity.producer_of(queue) == ProducerId(1_001, 0)
 
 
 def test_a_denial_is_told_once_and_asked_about_again_after_a_pause(
-    broker: MemoryBroker, lookups: Lookups
+    broker: MemoryBroker, identity: Idempotent, conversations: Conversations
 ) -> None:
     broker.control(InitProducerIdRequest, DENIED)
-    identity, queue = idempotent(3_600.0), PartitionQueue(T0)
-    stepped(identity, lookups, [queue])
+    queue = PartitionQueue(T0)
+    stepped(identity, conversations, [queue])
     refusal = identity.refusal()
     assert isinstance(refusal, BrokerError)
     assert refusal.error == DENIED
-    identity.step(lookups, [queue])
+    identity.step(conversations, [queue])
     assert identity.refusal() is None
     due = [identity.next_try_seconds]
-    identity.step(lookups, [])
+    identity.step(conversations, [])
     due.append(identity.next_try_seconds)
     assert due[0] is not None
     assert due[1] is None, "nothing is to be asked"
@@ -127,25 +130,23 @@ def test_a_denial_is_told_once_and_asked_about_again_after_a_pause(
 
 
 def test_what_may_heal_refuses_nothing_and_is_asked_again_after_a_pause(
-    broker: MemoryBroker, lookups: Lookups
+    broker: MemoryBroker, identity: Idempotent, conversations: Conversations
 ) -> None:
     broker.control(InitProducerIdRequest, error_named("COORDINATOR_LOAD_IN_PROGRESS"))
-    identity, queue = idempotent(0.0), PartitionQueue(T0)
-    stepped(identity, lookups, [queue])
+    queue = PartitionQueue(T0)
+    stepped(identity, conversations, [queue])
     assert identity.refusal() is None
-
-    def has_id() -> bool:
-        identity.step(lookups, [queue])
-        return identity.may_send(T0)
-
-    eventually(has_id)
+    assert not identity.may_send(T0)
+    identity._next.at_seconds = 0.0  # The pause is over.
+    stepped(identity, conversations, [queue])
+    assert identity.may_send(T0)
 
 
 def test_without_idempotence_there_is_nothing_to_ask(
-    broker: MemoryBroker, lookups: Lookups
+    broker: MemoryBroker, conversations: Conversations
 ) -> None:
     identity, queue = Anonymous(), PartitionQueue(T0)
-    identity.step(lookups, [queue])
+    identity.step(conversations, [queue])
     identity.renumber(queue)
     identity.failed(ClosedError("it is lost"), was_sent=True)
     assert identity.may_send(T0)

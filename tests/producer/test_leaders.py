@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import Cluster, KafkaClient, Lookups
+from spark_kafka_source.client import Cluster, KafkaClient
 from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
-from spark_kafka_source.net import Address, Wakeup
+from spark_kafka_source.net import Address, Conversations
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.consumer.consumers import eventually
 from tests.memory_broker import ONE_TRY, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port
+from tests.producer.blocking import finish
 from tests.producer.writing import T0, T1
 
 OTHER = TopicPartition("other", 0)
@@ -32,17 +32,15 @@ class Looking:
     """`Leaders`, with a method to step them."""
 
     def __init__(self, client: KafkaClient) -> None:
-        self.lookups = Lookups(client, Wakeup())
-        self.leaders = Leaders(client, self.lookups)
+        self.conversations = Conversations()
+        self.leaders = Leaders(client, self.conversations)
 
     def look(self, *wanted: TopicPartition) -> list[int | None]:
         """Ask for partitions, step until there is an answer, and return their leaders."""
         for each in wanted:
             self.leaders.of(each)
         self.leaders.step()
-        lookup = self.leaders._lookup
-        if lookup is not None:
-            eventually(lambda: lookup.is_done)
+        finish(self.conversations)
         self.leaders.step()
         return [self.node(each) for each in wanted]
 
@@ -57,7 +55,7 @@ def looking(broker: MemoryBroker, request: pytest.FixtureRequest) -> Iterator[Lo
     with KafkaClient(broker.config(**known), Cluster(Access.WRITE)) as client:
         looking = Looking(client)
         yield looking
-        looking.lookups.close()
+        looking.conversations.close()
 
 
 def test_topics_are_asked_for_together_and_once(broker: MemoryBroker, looking: Looking) -> None:
@@ -122,7 +120,7 @@ def test_brokers_that_are_all_down_are_no_denial(broker: MemoryBroker) -> None:
             assert looking.look(T0) == [None]
             assert isinstance(looking.leaders.error("t"), BootstrapError)
             assert not looking.leaders.take_denials()
-            looking.lookups.close()
+            looking.conversations.close()
 
 
 @pytest.mark.parametrize("looking", [{"metadata_max_age_ms": 0}], indirect=True)

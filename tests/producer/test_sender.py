@@ -624,7 +624,7 @@ def test_a_broker_over_its_quota_is_left_alone(broker: MemoryBroker) -> None:
         Steps(producer).are_few()
         assert not future.done()
         assert len(broker.requests(ProduceRequest)) == 1
-        producer._sender._client._throttled_until_seconds.clear()
+        producer._sender._client.connections._throttled_until_seconds.clear()
         producer._accumulator.wakeup.wake()
         assert future.result(IN_TIME).offset == 1
 

@@ -192,7 +192,7 @@ def test_what_the_producers_thread_has_learnt_is_known_without_asking(
     grow(broker, 4)
     broker.stop(1)
     with client.sibling() as other:
-        other.retrying("Metadata", lambda deadline: other.topics(["t"], deadline))
+        other.run(other.retrying("Metadata", lambda deadline: other.topics(["t"], deadline)))
     broker.forget()
     assert topics.of("t") is known
     assert known.count == 4

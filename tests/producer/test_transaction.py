@@ -379,7 +379,7 @@ def test_an_abort_in_the_midst_of_a_retry_begins_the_sequences_anew(broker: Memo
         queue = producer._accumulator.queue(T0)
         eventually(lambda: bool(queue.waiting and queue.waiting[0].tries))
         client = producer._transaction._client
-        client._retry = type(client._retry)(1, 1, client._pause)
+        client._retry = type(client._retry)(1, 1)
         producer.abort_transaction()
         assert isinstance(error_of(retried), TransactionAbortedError)
         producer.begin_transaction()

@@ -20,7 +20,6 @@ from spark_kafka_source.producer.errors import ProducerFencedError, TransactionA
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import (
     FIRST_GENERATION,
-    TransactionCoordinator,
     new_producer_id,
 )
 from spark_kafka_source.protocol import Request
@@ -40,9 +39,11 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitResponse,
 )
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.client.clock import Clock, deadlines_by
 from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.transactions import Transaction
+from tests.producer.blocking import BlockingCoordinator
 from tests.producer.transactional import write
 from tests.protocol.oracle import ask_kafka
 
@@ -68,8 +69,8 @@ def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
 
 
 @pytest.fixture
-def coordinator(client: KafkaClient) -> TransactionCoordinator:
-    return TransactionCoordinator(client, ID)
+def coordinator(client: KafkaClient) -> BlockingCoordinator:
+    return BlockingCoordinator(client, ID)
 
 
 def transaction(broker: MemoryBroker) -> Transaction:
@@ -91,19 +92,19 @@ def asked(broker: MemoryBroker, request_type: type[Request[Any]]) -> list[int]:
 # -- the requests of a transaction -----------------------------------------------------------------
 
 
-def test_each_beginning_has_a_newer_epoch(coordinator: TransactionCoordinator) -> None:
+def test_each_beginning_has_a_newer_epoch(coordinator: BlockingCoordinator) -> None:
     first, second = (coordinator.init_producer_id(TIMEOUT_MS) for _ in range(2))
     assert second == ProducerId(first.producer_id, first.epoch + 1)
 
 
 def test_how_long_it_may_be_open_is_the_brokers_to_watch(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     coordinator.init_producer_id(1_234)
     assert transaction(broker).timeout_ms == 1_234
 
 
-def test_a_producer_goes_on_in_a_new_epoch(coordinator: TransactionCoordinator) -> None:
+def test_a_producer_goes_on_in_a_new_epoch(coordinator: BlockingCoordinator) -> None:
     first = coordinator.init_producer_id(TIMEOUT_MS)
     second = coordinator.init_producer_id(TIMEOUT_MS, first)
     assert second == ProducerId(first.producer_id, first.epoch + 1)
@@ -113,7 +114,7 @@ def test_a_producer_goes_on_in_a_new_epoch(coordinator: TransactionCoordinator) 
 
 
 def test_a_transaction_that_is_committed(
-    broker: MemoryBroker, client: KafkaClient, coordinator: TransactionCoordinator
+    broker: MemoryBroker, client: KafkaClient, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T1, T0, T0])
@@ -127,7 +128,7 @@ def test_a_transaction_that_is_committed(
 
 
 def test_a_transaction_that_is_aborted(
-    broker: MemoryBroker, client: KafkaClient, coordinator: TransactionCoordinator
+    broker: MemoryBroker, client: KafkaClient, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T0])
@@ -137,18 +138,18 @@ def test_a_transaction_that_is_aborted(
 
 
 def test_anyone_who_knows_the_producer_may_end_it(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T0])
     with KafkaClient(broker.config()) as other:
         for _ in range(2):
-            TransactionCoordinator(other, ID).end(producer, commit=True)
+            BlockingCoordinator(other, ID).end(producer, commit=True)
     assert transaction(broker).state == "CompleteCommit"
 
 
 def test_offsets_count_once_the_transaction_is_committed(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_offsets(producer, GROUP)
@@ -166,7 +167,7 @@ def test_offsets_count_once_the_transaction_is_committed(
 
 
 def test_each_is_asked_of_whom_it_concerns(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T0])
@@ -184,7 +185,7 @@ def test_each_is_asked_of_whom_it_concerns(
 
 
 def test_nothing_to_add_is_not_asked_for(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     coordinator.add_partitions(ProducerId(1, 1), [])
     coordinator.commit_offsets(ProducerId(1, 1), NOBODY, {})
@@ -192,7 +193,7 @@ def test_nothing_to_add_is_not_asked_for(
 
 
 def test_a_broker_that_knows_newer_transactions_is_asked_for_those_of_the_first_generation(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_offsets(producer, GROUP)
@@ -210,7 +211,7 @@ def test_the_first_generation_ends_where_kafka_says(kafka_jars: list[Path]) -> N
     assert theirs == FIRST_GENERATION
 
 
-def test_an_old_broker(broker: MemoryBroker, coordinator: TransactionCoordinator) -> None:
+def test_an_old_broker(broker: MemoryBroker, coordinator: BlockingCoordinator) -> None:
     broker.cluster.versions.update(KAFKA_2_1)
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T0])
@@ -231,7 +232,7 @@ def test_an_old_broker(broker: MemoryBroker, coordinator: TransactionCoordinator
 
 
 def test_what_a_newcomer_aborts_is_waited_for(
-    broker: MemoryBroker, client: KafkaClient, coordinator: TransactionCoordinator
+    broker: MemoryBroker, client: KafkaClient, coordinator: BlockingCoordinator
 ) -> None:
     first = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(first, [T0])
@@ -252,24 +253,28 @@ def test_what_a_newcomer_aborts_is_waited_for(
 
 
 def test_the_end_of_the_transaction_before_is_waited_for_in_short_pauses(
-    broker: MemoryBroker, client: KafkaClient, coordinator: TransactionCoordinator
+    broker: MemoryBroker,
+    client: KafkaClient,
+    coordinator: BlockingCoordinator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
-    pauses_seconds: list[float] = []
-    client._retry = Retry(100, 1_000, pauses_seconds.append)
+    deadlines_by(clock := Clock(), monkeypatch)
+    monkeypatch.setattr(client, "_block", clock.block)
+    client._retry = Retry(100, 1_000)
     concurrent = error_named("CONCURRENT_TRANSACTIONS")
     broker.control(AddPartitionsToTxnRequest, concurrent, times=3)
     coordinator.add_partitions(producer, [T0])
     assert len(broker.requests(AddPartitionsToTxnRequest)) == 4
     due = [0.02, 0.04, 0.08]
-    assert pauses_seconds == [pytest.approx(each, rel=0.21) for each in due]
+    assert clock.pauses == [pytest.approx(each, rel=0.21) for each in due]
 
 
 @pytest.mark.parametrize(
     "name", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
 )
 def test_a_coordinator_that_is_not_ready_is_asked_again(
-    broker: MemoryBroker, coordinator: TransactionCoordinator, name: str
+    broker: MemoryBroker, coordinator: BlockingCoordinator, name: str
 ) -> None:
     error = error_named(name)
     for request_type in (
@@ -286,7 +291,7 @@ def test_a_coordinator_that_is_not_ready_is_asked_again(
 
 
 def test_a_coordinator_that_has_moved_is_found(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     broker.cluster.transaction_coordinators[ID] = 2
@@ -299,7 +304,7 @@ def test_a_coordinator_that_has_moved_is_found(
 
 
 def test_an_end_whose_answer_is_lost_is_asked_for_again(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     coordinator.add_partitions(producer, [T0])
@@ -313,7 +318,7 @@ def test_an_end_whose_answer_is_lost_is_asked_for_again(
     assert len(log(broker).batches) == 1
 
 
-def test_a_topic_that_does_not_appear(coordinator: TransactionCoordinator) -> None:
+def test_a_topic_that_does_not_appear(coordinator: BlockingCoordinator) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     with pytest.raises(KafkaTimeoutError, match="AddPartitionsToTxn of nope-0 to transactional"):
         coordinator.add_partitions(producer, [T0, NOPE], timeout_ms=50)
@@ -326,7 +331,7 @@ def test_a_topic_that_does_not_appear(coordinator: TransactionCoordinator) -> No
 # -- errors without a retry ------------------------------------------------------------------------
 
 
-def test_the_other_end_says_what_may_have_been(coordinator: TransactionCoordinator) -> None:
+def test_the_other_end_says_what_may_have_been(coordinator: BlockingCoordinator) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     with pytest.raises(BrokerError, match="or there is nothing in it"):
         coordinator.end(producer, commit=True)
@@ -338,13 +343,13 @@ def test_the_other_end_says_what_may_have_been(coordinator: TransactionCoordinat
     assert "EndTxn (commit) of transactional id 'x'" in str(caught.value)
 
 
-def test_one_that_never_began(coordinator: TransactionCoordinator) -> None:
+def test_one_that_never_began(coordinator: BlockingCoordinator) -> None:
     with pytest.raises(BrokerError, match=r"'transactional\.id\.expiration\.ms'") as caught:
         coordinator.end(ProducerId(1, 0), commit=True)
     assert type(caught.value) is BrokerError
 
 
-def test_too_long_a_time(coordinator: TransactionCoordinator) -> None:
+def test_too_long_a_time(coordinator: BlockingCoordinator) -> None:
     with pytest.raises(BrokerError, match=r"'kafka\.transaction\.timeout\.ms' is not between"):
         coordinator.init_producer_id(1_000_000)
 
@@ -360,7 +365,7 @@ def answered(*names: str) -> AddPartitionsToTxnResponse:
 
 @pytest.mark.parametrize("other", ["OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"])
 def test_a_topic_that_is_denied_is_named_before_others(
-    broker: MemoryBroker, coordinator: TransactionCoordinator, other: str
+    broker: MemoryBroker, coordinator: BlockingCoordinator, other: str
 ) -> None:
     broker.control(AddPartitionsToTxnRequest, answered(other, "TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(TransactionAbortableError, match=r"of t-1 to.*needs WRITE on topic 't'"):
@@ -368,7 +373,7 @@ def test_a_topic_that_is_denied_is_named_before_others(
 
 
 def test_partitions_that_were_left_alone_are_not_added(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     broker.control(AddPartitionsToTxnRequest, answered("NONE", "OPERATION_NOT_ATTEMPTED"))
     with pytest.raises(TransactionAbortableError, match="of t-1 to"):
@@ -376,7 +381,7 @@ def test_partitions_that_were_left_alone_are_not_added(
 
 
 def test_partitions_that_were_left_alone_for_what_may_heal_are_asked_for_again(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     healing = answered("OPERATION_NOT_ATTEMPTED", "UNKNOWN_TOPIC_OR_PARTITION")
@@ -386,7 +391,7 @@ def test_partitions_that_were_left_alone_for_what_may_heal_are_asked_for_again(
 
 
 def test_offsets_of_a_topic_that_is_denied_lack_the_right_to_read_it(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
+    broker: MemoryBroker, coordinator: BlockingCoordinator
 ) -> None:
     broker.control(TxnOffsetCommitRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(TransactionAbortableError, match="needs READ on topic 't'"):
@@ -395,7 +400,7 @@ def test_offsets_of_a_topic_that_is_denied_lack_the_right_to_read_it(
 
 @pytest.mark.parametrize("name", ["ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])
 def test_a_member_that_lost_its_partitions_aborts(
-    broker: MemoryBroker, coordinator: TransactionCoordinator, name: str
+    broker: MemoryBroker, coordinator: BlockingCoordinator, name: str
 ) -> None:
     broker.control(TxnOffsetCommitRequest, error_named(name))
     with pytest.raises(TransactionAbortableError, match="given the partitions to other members"):
@@ -405,7 +410,7 @@ def test_a_member_that_lost_its_partitions_aborts(
 @pytest.mark.parametrize("request_type", [FindCoordinatorRequest, TxnOffsetCommitRequest])
 def test_a_group_that_is_denied_costs_the_transaction_alone(
     broker: MemoryBroker,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     request_type: type[Request[Any]],
 ) -> None:
     broker.control(request_type, error_named("GROUP_AUTHORIZATION_FAILED"))
@@ -416,7 +421,7 @@ def test_a_group_that_is_denied_costs_the_transaction_alone(
 @pytest.mark.parametrize("request_type", [FindCoordinatorRequest, InitProducerIdRequest])
 def test_a_transactional_id_that_is_denied_costs_the_producer(
     broker: MemoryBroker,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     request_type: type[Request[Any]],
 ) -> None:
     broker.control(request_type, error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED"))
@@ -425,9 +430,7 @@ def test_a_transactional_id_that_is_denied_costs_the_producer(
     assert type(caught.value) is BrokerError
 
 
-def test_answers_that_say_nothing(
-    broker: MemoryBroker, coordinator: TransactionCoordinator
-) -> None:
+def test_answers_that_say_nothing(broker: MemoryBroker, coordinator: BlockingCoordinator) -> None:
     broker.control(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse())
     with pytest.raises(ProtocolError, match="AddPartitionsToTxn of t-0: the answer leaves it out"):
         coordinator.add_partitions(ProducerId(1, 0), [T0])

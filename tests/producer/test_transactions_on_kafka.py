@@ -14,13 +14,13 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import (
-    TransactionCoordinator,
     new_producer_id,
 )
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka, Security
 from spark_kafka_source.testing.broker import Broker
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.producer.blocking import BlockingCoordinator
 from tests.producer.transactional import write
 from tests.security.acls import CLUSTER, allow, deny
 from tests.security.options import USERS, options_of
@@ -48,9 +48,9 @@ def where(kafka: LocalKafka, topic: str) -> TopicPartition:
 
 
 @pytest.fixture
-def coordinator(client: KafkaClient, topic: str) -> TransactionCoordinator:
+def coordinator(client: KafkaClient, topic: str) -> BlockingCoordinator:
     """Return the coordinator for a transactional id with the topic's name."""
-    return TransactionCoordinator(client, topic)
+    return BlockingCoordinator(client, topic)
 
 
 def values(
@@ -70,7 +70,7 @@ def values(
 
 
 def begin(
-    coordinator: TransactionCoordinator, client: KafkaClient, where: TopicPartition, *what: bytes
+    coordinator: BlockingCoordinator, client: KafkaClient, where: TopicPartition, *what: bytes
 ) -> ProducerId:
     """Begin a transaction, and write records in it."""
     producer = coordinator.init_producer_id(TIMEOUT_MS)
@@ -85,7 +85,7 @@ def begin(
 def test_what_is_committed_is_seen_then_and_not_before(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     producer = begin(coordinator, client, where, b"a", b"b")
@@ -99,7 +99,7 @@ def test_what_is_committed_is_seen_then_and_not_before(
 def test_what_is_aborted_is_never_seen(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     producer = begin(coordinator, client, where, b"no")
@@ -122,7 +122,7 @@ def eventually_seen(kafka: LocalKafka, where: TopicPartition, due: list[bytes]) 
 def test_transactions_one_after_another(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     """Each waits for the end of the one before. The user never sees CONCURRENT_TRANSACTIONS."""
@@ -140,7 +140,7 @@ def test_transactions_one_after_another(
 def test_a_second_producer_fences_the_first_and_aborts_what_it_has_open(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     first = begin(coordinator, client, where, b"no")
@@ -164,7 +164,7 @@ def test_a_second_producer_fences_the_first_and_aborts_what_it_has_open(
 
 
 def test_one_that_goes_on_aborts_what_is_open_even_if_it_is_fenced(
-    client: KafkaClient, coordinator: TransactionCoordinator, where: TopicPartition
+    client: KafkaClient, coordinator: BlockingCoordinator, where: TopicPartition
 ) -> None:
     """Kafka does so. A producer that may be fenced must end its transaction, not InitProducerId."""
     first = coordinator.init_producer_id(TIMEOUT_MS)
@@ -178,12 +178,12 @@ def test_one_that_goes_on_aborts_what_is_open_even_if_it_is_fenced(
 def test_another_process_ends_what_it_knows_the_producer_of(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     producer = begin(coordinator, client, where, b"a")
     with client_of({"kafka.bootstrap.servers": kafka.bootstrap_servers}) as other:
-        theirs = TransactionCoordinator(other, where.topic)
+        theirs = BlockingCoordinator(other, where.topic)
         for _ in range(2):
             theirs.end(producer, commit=True)
         with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):
@@ -192,7 +192,7 @@ def test_another_process_ends_what_it_knows_the_producer_of(
 
 
 def test_a_producer_goes_on_in_a_new_epoch(
-    client: KafkaClient, coordinator: TransactionCoordinator, where: TopicPartition
+    client: KafkaClient, coordinator: BlockingCoordinator, where: TopicPartition
 ) -> None:
     first = coordinator.init_producer_id(TIMEOUT_MS)
     second = coordinator.init_producer_id(TIMEOUT_MS, first)
@@ -212,7 +212,7 @@ def test_ids_without_transactions(client: KafkaClient) -> None:
 
 
 def test_offsets_are_committed_or_aborted_with_their_transaction(
-    client: KafkaClient, coordinator: TransactionCoordinator, where: TopicPartition
+    client: KafkaClient, coordinator: BlockingCoordinator, where: TopicPartition
 ) -> None:
     group_id = f"group-of-{where.topic}"
     nobody = Member(group_id, "", NO_GENERATION)
@@ -230,7 +230,7 @@ def test_offsets_are_committed_or_aborted_with_their_transaction(
 def test_a_member_commits_and_one_that_lost_its_partitions_cannot(
     kafka: LocalKafka,
     client: KafkaClient,
-    coordinator: TransactionCoordinator,
+    coordinator: BlockingCoordinator,
     where: TopicPartition,
 ) -> None:
     group_id = f"group-of-{where.topic}"
@@ -266,7 +266,7 @@ def test_a_coordinator_that_goes_is_replaced(
     kafka3.create_topic(topic)
     where = TopicPartition(topic, 0)
     with client_of({"kafka.bootstrap.servers": kafka3.bootstrap_servers}) as client:
-        coordinator = TransactionCoordinator(client, topic)
+        coordinator = BlockingCoordinator(client, topic)
         producer = begin(coordinator, client, where, b"a")
         key = CoordinatorKey.of_transaction(topic)
         former = client.run(client.coordinator(key, Deadline.after_ms(TIMEOUT_MS)))
@@ -313,11 +313,11 @@ def bob(secured: LocalKafka) -> Iterator[KafkaClient]:
 @pytest.mark.parametrize("name", ["unwritable", "hidden"])
 def test_a_right_to_the_transactional_id_is_named(bob: KafkaClient, name: str) -> None:
     with pytest.raises(BrokerError, match=f"needs WRITE on transactional id '{name}'"):
-        TransactionCoordinator(bob, name).init_producer_id(TIMEOUT_MS)
+        BlockingCoordinator(bob, name).init_producer_id(TIMEOUT_MS)
 
 
 def test_a_right_to_what_a_transaction_writes_is_named(bob: KafkaClient, topic: str) -> None:
-    coordinator = TransactionCoordinator(bob, topic)
+    coordinator = BlockingCoordinator(bob, topic)
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     both = [TopicPartition("readable", 0), TopicPartition("writable", 0)]
     with pytest.raises(TransactionAbortableError, match="needs WRITE on topic 'readable'"):
@@ -326,7 +326,7 @@ def test_a_right_to_what_a_transaction_writes_is_named(bob: KafkaClient, topic: 
 
 
 def test_a_right_to_a_transactions_offsets_is_named(bob: KafkaClient, topic: str) -> None:
-    coordinator = TransactionCoordinator(bob, topic)
+    coordinator = BlockingCoordinator(bob, topic)
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     with pytest.raises(TransactionAbortableError, match="needs READ on group 'secret'"):
         coordinator.add_offsets(producer, "secret")

@@ -4,11 +4,12 @@ import json
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from spark_kafka_source.net import Retry, TlsError
+from spark_kafka_source.net import Retry, TlsError, run
 from spark_kafka_source.registry import (
     IncompatibleSchemaError,
     InvalidSchemaError,
@@ -18,6 +19,7 @@ from spark_kafka_source.registry import (
     RegistryUnavailableError,
     SchemaNotFoundError,
 )
+from spark_kafka_source.registry import client as client_module
 from spark_kafka_source.registry import server as server_module
 from spark_kafka_source.registry.server import MOST_BYTES
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
@@ -110,7 +112,8 @@ def test_when_time_is_up_it_says_what_each_url_said(
 ) -> None:
     # Only the pauses advance the clock, so that each answer is in time.
     deadlines_by(clock := Clock(), monkeypatch)
-    retry = Retry(backoff_ms=10_000, backoff_max_ms=10_000, sleep=clock.sleep)
+    monkeypatch.setattr(client_module, "run", partial(run, block=clock.block))
+    retry = Retry(backoff_ms=10_000, backoff_max_ms=10_000)
     registry.on("*", error(503, 50002, "no leader"))
     with refused_port() as port:
         known = config(f"{registry.url},http://{LOOPBACK}:{port}", timeout_ms="60000")

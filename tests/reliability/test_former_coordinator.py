@@ -78,8 +78,8 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
     told: list[int | None] = []
     read = Decisions.last
 
-    def last(decisions: Decisions, *where: object, **how: object) -> object:
-        found = read(decisions, *where, **how)  # type: ignore[arg-type]
+    async def last(decisions: Decisions, *where: object, **how: object) -> object:
+        found = await read(decisions, *where, **how)  # type: ignore[arg-type]
         told.append(found.batch.batch_id if found else None)
         return found
 

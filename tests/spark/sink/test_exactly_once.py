@@ -31,7 +31,6 @@ from spark_kafka_source.producer import (
     KafkaProducer,
     PreparedTransaction,
     ProducerId,
-    TransactionCoordinator,
     TransactionOpenError,
 )
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -55,6 +54,7 @@ from spark_kafka_source.spark.sink.exactly_once import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
+from tests.producer.blocking import BlockingCoordinator
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
 
@@ -170,7 +170,7 @@ def test_a_new_process_tells_what_its_own_run_has_lost_before_it_uses_the_ids(
     """A user's code has swallowed the error of micro-batch 7. Later the ids would hide the loss."""
     lost = decided_by(broker, RUN)
     with KafkaClient(guarantee(broker).config.client) as client:
-        coordinator = TransactionCoordinator(client, lost.transactional_id)
+        coordinator = BlockingCoordinator(client, lost.transactional_id)
         coordinator.end(lost.producer, commit=False)
     forget_all(monkeypatch)
     for _ in range(2):  # Spark tries a task again, maybe in the same process.

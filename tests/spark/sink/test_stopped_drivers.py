@@ -22,10 +22,10 @@ from spark_kafka_source.admin.transactions import (
     list_transactions,
 )
 from spark_kafka_source.exactly_once import Names, Step
-from spark_kafka_source.producer import TransactionCoordinator
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import committed, wait_for_markers
 from tests.exactly_once.query import client_of
+from tests.producer.blocking import BlockingCoordinator
 from tests.reliability.child import SparkChild
 from tests.spark.sink.watched import OPTION, Watch
 from tests.spark.sink.watched_driver import MODULE, Orders
@@ -218,7 +218,7 @@ def test_a_replay_that_takes_longer_than_the_decided_transactions(
         copy.reports.clear()
     first, second = copy.open()
     with client_of(copy.servers) as client:  # As though it had died amid the ends.
-        TransactionCoordinator(client, first.transactional_id).end(first.producer, commit=True)
+        BlockingCoordinator(client, first.transactional_id).end(first.producer, commit=True)
     go_on = copy.directory / "go-on"
     orders = copy.orders(copy.watch(), PATIENCE_MS, dict.fromkeys(late, go_on))
     driver.begin(orders.to_json())

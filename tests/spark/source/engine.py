@@ -36,7 +36,9 @@ class Log:
         self.cluster_id = ""
         self.committed: dict[TopicPartition, int] = {}
 
-    def commit(self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object) -> None:
+    async def commit(
+        self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object
+    ) -> None:
         self.committed.update(offsets)
 
 

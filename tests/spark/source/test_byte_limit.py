@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.net import parse_addresses
+from spark_kafka_source.net import Conversation, parse_addresses
 from spark_kafka_source.spark.source.byte_limit import ByteLimit
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1, A2
 
 CLIENT = KafkaClient(ClientConfig(parse_addresses("broker:1")))
-Sample = Callable[[KafkaClient, Offsets], Mapping[TopicPartition, float]]
+Sample = Callable[[KafkaClient, Offsets], Conversation[Mapping[TopicPartition, float]]]
 
 
 def logs(**sizes: float) -> Sample:
     """Return samples of logs. In a partition, every offset takes the same number of bytes."""
 
-    def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
+    async def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         by_partition = {TopicPartition("a", int(name[1:])): size for name, size in sizes.items()}
         return {each: by_partition[each] for each in positions if each in by_partition}
 
@@ -54,7 +54,7 @@ def test_a_partition_that_cannot_be_learnt_is_like_the_others() -> None:
 def test_records_that_grow_are_seen_and_small_ones_before_them_not_crawled_through() -> None:
     """The limit also samples the proposed end. If records there are too large, it moves nearer."""
 
-    def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
+    async def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         return {each: 1e6 if offset >= 1000 else 100 for each, offset in positions.items()}
 
     limit = ByteLimit(CLIENT, 1_000_000, sample=sample)
@@ -71,7 +71,7 @@ def test_what_a_shared_sample_left_out_is_asked_for_alone_each_time() -> None:
     asked: list[set[TopicPartition]] = []
     sizes = {A0: 100.0, A1: 1000.0}
 
-    def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
+    async def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         asked.append(set(positions))
         return {each: sizes[each] for each in positions if len(positions) == 1 or each == A0}
 
@@ -92,7 +92,7 @@ def test_a_micro_batch_always_gets_on_and_stays_in_the_log(
 ) -> None:
     start = min(start, len(sizes))
 
-    def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
+    async def sample(_: KafkaClient, positions: Offsets) -> Mapping[TopicPartition, float]:
         return {each: float(sizes[offset]) for each, offset in positions.items()}
 
     end = ByteLimit(CLIENT, max_bytes, sample=sample).ends({A0: start}, {A0: len(sizes)})[A0]

@@ -51,7 +51,7 @@ class Coordinator:
         self.said: list[tuple[str, Mapping[TopicPartition, int]]] = []
         self.committed: dict[TopicPartition, int] = {}
 
-    def commit(
+    async def commit(
         self,
         client: KafkaClient,
         group_id: str,

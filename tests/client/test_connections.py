@@ -1,0 +1,81 @@
+"""Connections of a client: more of them come for many questions at once, and go after them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.net import Connection, Deadline
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.memory_broker import MemoryBroker
+
+MANY = 8
+
+
+@pytest.fixture
+def broker() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
+    with KafkaClient(broker.config()) as client:
+        yield client
+
+
+def ask(client: KafkaClient, broker: MemoryBroker) -> Asked[MetadataResponse]:
+    """Send a question, and leave its answer to come."""
+    deadline = Deadline.after_ms(30_000)
+    asked = client.ask(MetadataRequest(topics=[]), Broker(0, broker.address()), deadline)
+    asked.wait_until_sent(deadline)
+    assert asked.is_sent
+    return asked
+
+
+def ask_at_once(client: KafkaClient, broker: MemoryBroker, count: int) -> None:
+    """Ask so many questions. The broker answers none before it has all of them."""
+    broker.forget()
+    held = [broker.hold(MetadataRequest) for _ in range(count)]
+    asked = [ask(client, broker) for _ in range(count)]
+    broker.wait_for(MetadataRequest, count)
+    for each in held:
+        each.release()
+    for answer in asked:
+        answer.answer()
+
+
+def open_to(client: KafkaClient, broker: MemoryBroker) -> list[Connection]:
+    return [each for each in client.connections._open[broker.address()] if not each.closed]
+
+
+def test_each_question_that_waits_has_a_connection_to_itself(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    ask_at_once(client, broker, MANY)
+    assert broker.accepted() == len(open_to(client, broker)) == MANY
+
+
+def test_few_connections_are_kept_after_many_questions_at_once(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    for _ in range(2):
+        ask_at_once(client, broker, MANY)
+        before = open_to(client, broker)
+        held = broker.hold(MetadataRequest)
+        asked = ask(client, broker)
+        idle = [each for each in open_to(client, broker) if not each.is_busy]
+        assert len(idle) == 2
+        held.release()
+        asked.answer()
+        assert set(idle) < set(before[-3:]), "those used last are kept"
+    client.close()
+    assert not open_to(client, broker)
+
+
+def test_questions_one_after_the_other_share_a_connection(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    for _ in range(MANY):
+        ask_at_once(client, broker, 1)
+    assert broker.accepted() == 1
