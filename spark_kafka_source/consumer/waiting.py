@@ -56,7 +56,7 @@ class Waiting:
 
     async def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
         """Wait until a conversation can go on, one of `things` is readable, or the moment."""
-        waits = [self.commits.wait, self.lookups.wait]
+        waits = [self.commits.next_wait(), self.lookups.next_wait()]
         until = Deadline.first(until, *(each.until for each in waits))
         asked = [thing for each in waits for thing in each.things]
         await wait_for([self.wakeup, *asked, *things], until)

@@ -96,7 +96,7 @@ class LogReader:
 
     def waits(self, deadline: Deadline) -> Wait:
         """Return the wait for something to take or to try again, up to the deadline."""
-        asked, next_try_seconds = self._conversations.wait, self.next_try_seconds()
+        asked, next_try_seconds = self._conversations.next_wait(), self.next_try_seconds()
         until = Deadline.first(deadline, asked.until, *(each.deadline for each in self.in_flight))
         if next_try_seconds is not None and next_try_seconds < until.at_seconds:
             until = Deadline(next_try_seconds, until.timeout_ms)

@@ -164,15 +164,14 @@ class Membership:
             last_words = Deadline.after_ms(_LAST_WORDS_MS)
             while self._is_talking and not last_words.expired:
                 await self._wait_for_news(last_words)
-            if self._thread is None:
-                self._participant.close()
+            self._participant.to_consumer.close()
 
     @property
     def _is_talking(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     async def _wait_for_news(self, deadline: Deadline) -> None:
-        """Wait for a word of the thread, or for its end, which closes the wakeup."""
+        """Wait for a word of the thread. It says one when it ends, too."""
         news = self._participant.to_consumer
         await wait_for((news,), deadline)
         news.clear()
@@ -191,7 +190,8 @@ class Membership:
         try:
             self._client.run(self._converse())
         finally:
-            self._participant.close()
+            self._participant.to_coordinator.close()
+            self._participant.to_consumer.wake()
 
     async def _converse(self) -> None:
         while not self._is_ending:

@@ -146,11 +146,6 @@ class Participant(ABC):
         """Whether no farewell to the coordinator is on its way."""
         return self._farewell is None
 
-    def close(self) -> None:
-        """Close both wakeups: no thread waits any more."""
-        self.to_consumer.close()
-        self.to_coordinator.close()
-
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
     async def prepare(self) -> None:  # noqa: B027

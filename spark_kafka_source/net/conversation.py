@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 # Further conversations wait for these. Each may wait for a silent broker, on its own connection.
 _MOST_AT_ONCE = 8
+_AT_ONCE = Deadline(0.0, 0)
 _FOR_EVER = Deadline(float("inf"), 0)
 
 
@@ -152,6 +153,8 @@ class Conversations:
     def __init__(self) -> None:
         self._running: list[Running[object]] = []
         self._waiting: deque[Running[object]] = deque()
+        self._has_news = False
+        """Whether one has gone on since `next_wait`, so that the thread may have work to do."""
 
     def begin(self, conversation: Conversation[T]) -> Running[T]:
         """Begin a conversation, and take its first steps. Its `Running` has its errors."""
@@ -163,7 +166,9 @@ class Conversations:
     def step(self) -> None:
         """Let each conversation take the steps that need no waiting."""
         for each in self._running:
+            before = each.wait.things
             each.go_on()
+            self._has_news |= each.is_done or each.wait.things != before
         self._begin_waiting()
 
     @property
@@ -171,10 +176,14 @@ class Conversations:
         """Whether no conversation is under way."""
         return not self._running and not self._waiting
 
-    @property
-    def wait(self) -> Wait:
-        """Return what all of them wait for. Call `step` after that."""
-        return wait_of_all(self._running)
+    def next_wait(self) -> Wait:
+        """Return what all of them wait for. Call `step` after that.
+
+        The wait ends at once if a conversation has gone on since the last call: whoever began it
+        may have looked for its result before.
+        """
+        has_news, self._has_news = self._has_news, False
+        return Wait((), _AT_ONCE) if has_news else wait_of_all(self._running)
 
     def close(self) -> None:
         """Give up all conversations."""
@@ -188,6 +197,7 @@ class Conversations:
         while self._waiting and len(self._running) < _MOST_AT_ONCE:
             begun = self._waiting.popleft()
             begun.go_on()
+            self._has_news = True
             if not begun.is_done:
                 self._running.append(begun)
 

@@ -154,7 +154,7 @@ class Sender:
         if self._close_by is not None:
             self._wake_at(self._close_by.at_seconds)
         wakeup = self._accumulator.wakeup
-        asked = self._conversations.wait
+        asked = self._conversations.next_wait()
         self._wake_at(asked.until.at_seconds)
         if not any(each.asked.is_here() for each in self._flights):
             until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)

@@ -1,5 +1,6 @@
 """A member without connection, thread or clock. A test gives the coordinator's answers."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ from spark_kafka_source.groups.assignors import Assignment, Cluster, RebalancePr
 from spark_kafka_source.groups.classic import ClassicParticipant
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.participant import Outgoing
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
@@ -49,12 +50,19 @@ class Alone:
             GroupConfig(group_id="g", **self.config),
             [self.deal],
             self.told,
-            lambda topics, _: {each: self.cluster[each] for each in topics if each in self.cluster},
+            self._topics_of,
             RETRY,
             metadata_max_age_ms=60_000,
             clock=self.clock.monotonic,
         )
         self.participant.subscribe(["t"])
+
+    async def _topics_of(self, topics: Collection[str], _: Deadline) -> Cluster:
+        return {each: self.cluster[each] for each in topics if each in self.cluster}
+
+    def _next_request(self) -> Outgoing | float:
+        run(self.participant.prepare())
+        return self.participant.next_request()
 
     def poll(self) -> None:
         self.participant.begin_poll()
@@ -64,7 +72,7 @@ class Alone:
     def next(self, request_type: type[Q]) -> Q:
         """Return the next request, after any pause. Check its type."""
         for _ in range(10):
-            due = self.participant.next_request()
+            due = self._next_request()
             if isinstance(due, Outgoing):
                 assert isinstance(due.request, request_type), due
                 return due.request
@@ -74,13 +82,13 @@ class Alone:
 
     def idles(self) -> bool:
         """Return whether the member sends nothing before its next poll."""
-        due = self.participant.next_request()
+        due = self._next_request()
         return isinstance(due, float) and due >= 1_000
 
     def answer(self, request: Request[Any], response: Any) -> None:
         """Answer a request, as the member's thread does."""
         try:
-            self.participant.answered(request, response)
+            run(self.participant.answered(request, response))
         except Exception as error:
             self.participant.failed(request, error)
 
@@ -132,7 +140,8 @@ class Alone:
         return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)
 
     def close(self) -> None:
-        self.participant.close()
+        self.participant.to_consumer.close()
+        self.participant.to_coordinator.close()
 
 
 LEFT = LeaveGroupResponse()

@@ -1,6 +1,7 @@
 """A KIP-848 member without connection, thread or clock, as in `alone`."""
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ from spark_kafka_source.groups import GroupConfig, Member
 from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.consumer_states import ConsumerState
 from spark_kafka_source.groups.participant import Outgoing
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -36,11 +37,14 @@ class AloneInConsumer:
         self.participant = ConsumerParticipant(
             GroupConfig(group_id="g", **self.config),
             self.told,
-            lambda ids, _: {each: self.names[each] for each in ids if each in self.names},
+            self._names_of,
             RETRY,
             self.clock.monotonic,
         )
         self.participant.subscribe(["t"])
+
+    async def _names_of(self, ids: Collection[uuid.UUID], _: Deadline) -> dict[uuid.UUID, str]:
+        return {each: self.names[each] for each in ids if each in self.names}
 
     def poll(self) -> None:
         self.participant.begin_poll()
@@ -81,7 +85,7 @@ class AloneInConsumer:
             **more,
         )
         try:
-            self.participant.answered(request, response)
+            run(self.participant.answered(request, response))
         except Exception as error:
             self.participant.failed(request, error)
 
@@ -112,4 +116,5 @@ class AloneInConsumer:
         self.participant.leave(Deadline.after_ms(60_000), "test")
 
     def close(self) -> None:
-        self.participant.close()
+        self.participant.to_consumer.close()
+        self.participant.to_coordinator.close()

@@ -22,7 +22,7 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.consumer_states import ConsumerState
 from spark_kafka_source.groups.listener import Partitions
-from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import MemoryBroker
 
@@ -143,7 +143,7 @@ def consumer(broker: MemoryBroker, *topics: str, **config: Any) -> Iterator[Join
     try:
         yield Joined(membership, told, Deal())
     finally:
-        membership.close(Deadline.after_ms(PATIENCE_MS))
+        run(membership.close(Deadline.after_ms(PATIENCE_MS)))
 
 
 @contextmanager
@@ -169,4 +169,4 @@ def member(
     try:
         yield Joined(membership, told, deal)
     finally:
-        membership.close(Deadline.after_ms(PATIENCE_MS))
+        run(membership.close(Deadline.after_ms(PATIENCE_MS)))

@@ -19,7 +19,7 @@ from spark_kafka_source.groups import (
     consumer_membership,
 )
 from spark_kafka_source.groups.assignors import ASSIGNORS
-from spark_kafka_source.net import Deadline, readable
+from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.members import Told
@@ -61,7 +61,7 @@ class Ours:
         return set(self.membership.assignment)
 
     def close(self) -> None:
-        self.membership.close(Deadline.after_ms(10_000))
+        run(self.membership.close(Deadline.after_ms(10_000)))
 
 
 class Theirs:

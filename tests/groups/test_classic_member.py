@@ -17,12 +17,13 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.groups import GroupConfig, Member
 from spark_kafka_source.groups.assignors import (
     Assignment,
+    Cluster,
     RebalanceProtocol,
     Subscription,
 )
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.leader import changed_topics, divide
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -462,12 +463,16 @@ def test_kafkas_own_assignor_says_itself_which_claims_count(name: str) -> None:
     response = JoinGroupResponse(leader="new", member_id="new", members=members)
     deal = Deal(RebalanceProtocol.COOPERATIVE, name)
     moved = {"old": Assignment((T0,)), "new": Assignment((T1,))}
+
+    async def topics_of(*_: object) -> Cluster:
+        return topics(t=2)
+
     deal.assign = lambda *_: moved  # type: ignore[method-assign]
     if name == "other":
         with pytest.raises(LocalError, match="still owns: t-1;"):
-            divide(response, deal, lambda *_: topics(t=2), is_cooperative=True)
+            run(divide(response, deal, topics_of, is_cooperative=True))
     else:
-        _, assignments = divide(response, deal, lambda *_: topics(t=2), is_cooperative=True)
+        _, assignments = run(divide(response, deal, topics_of, is_cooperative=True))
         assert {each.member_id for each in assignments} == {"old", "new"}
 
 

@@ -9,7 +9,7 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.groups.classic_states import State
-from spark_kafka_source.net import ConnectionSettings, Deadline, readable
+from spark_kafka_source.net import ConnectionSettings, Deadline, readable, run
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
@@ -224,7 +224,7 @@ def test_closing_without_any_broker_is_bounded(broker: MemoryBroker) -> None:
         broker.stop(0)
         broker.stop(1)
         broker.stop(2)
-        one.membership.close(Deadline.after_ms(100))
+        run(one.membership.close(Deadline.after_ms(100)))
         assert one.told.said[-1] == ("revoked", ALL)
 
 

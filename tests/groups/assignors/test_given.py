@@ -14,9 +14,11 @@ from spark_kafka_source import (
     TopicPartition,
 )
 from spark_kafka_source.errors import ConfigurationError, LocalError
-from spark_kafka_source.groups.assignors import RangeAssignor
+from spark_kafka_source.groups.assignors import Cluster, RangeAssignor
 from spark_kafka_source.groups.assignors.given import given_assignors
 from spark_kafka_source.groups.leader import divide
+from spark_kafka_source.groups.lookups import TopicsOf
+from spark_kafka_source.net import run
 from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
     JoinGroupResponseMember,
@@ -144,6 +146,15 @@ def test_where_no_assignor_is_asked_it_is_refused(
         pass
 
 
+def topics_of(**counts: int) -> TopicsOf:
+    """Return a look-up that finds these topics, with so many partitions."""
+
+    async def found(*_: object) -> Cluster:
+        return topics(**counts)
+
+    return found
+
+
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
@@ -159,7 +170,7 @@ def test_a_result_that_is_none_is_told_of(returned: Any, said: str) -> None:
     members = [JoinGroupResponseMember("m", None, wanting("t").encode())]
     response = JoinGroupResponse(leader="m", member_id="m", members=members)
     with pytest.raises(LocalError, match=said):
-        divide(response, least, lambda *_: {}, is_cooperative=False)
+        run(divide(response, least, topics_of(), is_cooperative=False))
 
 
 T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
@@ -175,7 +186,7 @@ def divided(shares: dict[str, tuple[Any, ...]], owned: tuple[TopicPartition, ...
     least = Least()
     assigned = {member: Assignment(each) for member, each in shares.items()}
     least.assign = lambda *_: assigned  # type: ignore[method-assign]
-    divide(response, least, lambda *_: topics(t=3), is_cooperative=bool(owned))
+    run(divide(response, least, topics_of(t=3), is_cooperative=bool(owned)))
 
 
 @pytest.mark.parametrize(
