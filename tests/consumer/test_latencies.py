@@ -41,6 +41,7 @@ def test_the_time_of_a_commit_is_that_of_its_request_in_milliseconds(broker: Mem
         held = broker.hold(OffsetCommitRequest)
         began_seconds = time.monotonic()
         consumer.commit_async({T0: 1}, lambda _, error: told.append(error))
+        poll_until(consumer, lambda: bool(broker.requests(OffsetCommitRequest)))
         release_in_a_while(broker, OffsetCommitRequest, held, 1)
         poll_until(consumer, lambda: bool(told))
         took_ms = (time.monotonic() - began_seconds) * 1000
