@@ -167,16 +167,16 @@ class Asked(Generic[R]):
             self._dial = self._connections.dial(self.address)
         elif connection.needs_login:
             self._dial = self._connections.renewing(connection)
-        else:
+        elif self._connections.may_send(connection, self._most_in_flight):
             self._send(connection)
 
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:
             connection = self._connections.dialed(self._dial)
-            if connection.in_flight >= self._most_in_flight:  # Other requests were sooner.
-                self._dial = self._connections.dial(self.address)
-            else:
+            if self._connections.may_send(connection, self._most_in_flight):
                 self._send(connection)
+            else:  # Other requests were sooner.
+                self._dial = self._connections.dial(self.address)
         if self._connection is not None:
             self._receive(self._connection, None)
 

@@ -25,6 +25,8 @@ class Connections:
         self._settings = settings
         # The one that was used last is at the end.
         self._open: dict[Address, list[Connection]] = {}
+        self._shared: dict[Address, Connection] = {}
+        """The connection on which requests last went out behind each other."""
         self._dials: dict[Address, Dial] = {}
         self._throttled_until_seconds: dict[Address, float] = {}
 
@@ -51,8 +53,8 @@ class Connections:
         return any(each.usable for each in self._open.get(address, ()))
 
     def has_room(self, address: Address, most_in_flight: int) -> bool:
-        """Whether a request can go behind those in flight to this address. See `takes`."""
-        return any(each.takes(most_in_flight) for each in self._open.get(address, ()))
+        """Whether a request can go behind those in flight to this address."""
+        return any(self._takes(each, most_in_flight) for each in self._open.get(address, ()))
 
     def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
         """Return a connection for a request at once, or None.
@@ -64,7 +66,7 @@ class Connections:
         kept: list[Connection] = []
         idle = 0
         for each in reversed(self._open.pop(address, [])):
-            if found is None and each.takes(most_in_flight):
+            if found is None and self._takes(each, most_in_flight):
                 found = each
             elif each.is_busy and not each.closed:
                 kept.append(each)
@@ -77,6 +79,27 @@ class Connections:
         self._open[address] = kept if found is None else [*kept, found]
         self._close_if_late()
         return found
+
+    def _takes(self, connection: Connection, most_in_flight: int) -> bool:
+        """Whether a request may go out on this connection now.
+
+        Requests behind each other keep their order, so all of them are on one connection. It must
+        not be one where another answer is awaited, which may take long.
+        """
+        shared = self._shared.get(connection.address)
+        if most_in_flight > 1 and shared is not None and shared.in_flight:
+            return connection is shared and connection.takes(most_in_flight)
+        return connection.takes(1)
+
+    def may_send(self, connection: Connection, most_in_flight: int) -> bool:
+        """Whether a request may go out on this connection now. If so, it has to follow at once."""
+        if not self._takes(connection, most_in_flight):
+            return False
+        if most_in_flight > 1:
+            self._shared[connection.address] = connection
+        elif self._shared.get(connection.address) is connection:
+            del self._shared[connection.address]
+        return True
 
     def heard(self, address: Address, response: Response | None) -> None:
         """Note an answer, and for how long its broker throttles the client (KIP-219)."""

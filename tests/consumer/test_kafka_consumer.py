@@ -15,6 +15,7 @@ import pytest
 from spark_kafka_source.client import LOOKUP_MS
 from spark_kafka_source.consumer.deserializers import RecordDeserializationError
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.consumer.starts import Starts, Wanted
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import (
     BootstrapError,
@@ -25,6 +26,7 @@ from spark_kafka_source.errors import (
     LocalError,
     error_named,
 )
+from spark_kafka_source.fetch import OffsetAndEpoch
 from spark_kafka_source.fetch.offset_reset import NoOffsetError
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
@@ -668,6 +670,22 @@ def test_a_request_that_is_never_answered_is_given_up(
         began = time.monotonic()
         assert len(consumer.poll(timeout_ms=PATIENCE_MS)) == 10
         assert time.monotonic() - began < PATIENCE_MS / 2000
+
+
+def test_an_answer_that_comes_while_it_is_asked_for_ends_the_wait(
+    broker: MemoryBroker, logs: list[PartitionLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker may answer before the consumer looks up from its request."""
+
+    async def found_at_once(
+        _: object, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch], timeout_ms: int
+    ) -> None:
+        found.update(dict.fromkeys(wanted, OffsetAndEpoch(0, -1)))
+
+    fill(broker, T0, 1)
+    monkeypatch.setattr(Starts, "find", found_at_once)
+    with consuming(broker, T0) as consumer:
+        assert len(consumer.poll(timeout_ms=PATIENCE_MS)) == 10
 
 
 def test_a_topic_that_is_yet_to_come_is_waited_for(broker: MemoryBroker) -> None:

@@ -255,6 +255,7 @@ def test_a_slow_coordinator_gets_no_queue_of_automatic_commits(broker: MemoryBro
         for _ in range(20):
             consumer.poll(timeout_ms=2)
         assert len(broker.requests(OffsetCommitRequest)) == 1
+        # None waits behind the one under way.
         assert len(consumer._calls._commits._committer._waiting) == 1
         held.release()
         poll_until(consumer, lambda: committed(broker).get(T0) == 10)

@@ -130,10 +130,12 @@ def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watc
 
 def test_a_login_that_is_refused_is_not_shown_again(three: MemoryBroker) -> None:
     """Otherwise an idle query would log in several times a second, which locks accounts."""
-    with KafkaClient(three.config()) as client:
-        assert client.run(client.leaders(ENDS, Deadline.after_ms(30_000)))
-        settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))
-        client.config = three.config(settings=settings)
+    settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))
+    with (
+        KafkaClient(three.config()) as other,
+        KafkaClient(three.config(settings=settings), other.cluster) as client,
+    ):
+        assert other.run(other.leaders(ENDS, Deadline.after_ms(30_000)))
         three.cluster.mechanisms["PLAIN"] = _refuse
         watch = Watch(client, FetchConfig())
         for _ in range(5):

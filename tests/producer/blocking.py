@@ -13,7 +13,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 def finish(conversations: Conversations) -> None:
     """Let all conversations go on to their ends."""
     while not conversations.is_idle:
-        conversations.wait.block()
+        conversations.next_wait().block()
         conversations.step()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ClosedError, error_named
-from spark_kafka_source.net import Conversations
+from spark_kafka_source.net import Conversations, Deadline
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.producer.identity import Anonymous, Idempotent
@@ -29,6 +29,8 @@ def broker() -> Iterator[MemoryBroker]:
 def identity(broker: MemoryBroker) -> Iterator[Idempotent]:
     """An identity with a pause of an hour after each failure."""
     with KafkaClient(broker.config(**ONE_TRY)) as client:
+        # The time for the first contact would end with a further try.
+        client.run(client.topics([], Deadline.after_ms(30_000)))
         yield Idempotent(client)
 
 
