@@ -53,19 +53,20 @@ class Connections:
         return any(each.usable for each in self._open.get(address, ()))
 
     def has_room(self, address: Address, most_in_flight: int) -> bool:
-        """Whether a request can go behind those in flight to this address."""
-        return any(self._takes(each, most_in_flight) for each in self._open.get(address, ()))
+        """Whether a request can go behind those in flight to this address; see `may_send`."""
+        behind = self._with_others(address)
+        return self.has(address) if behind is None else behind.takes(most_in_flight)
 
     def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
-        """Return a connection for a request at once, or None.
+        """Return a connection for a request at once, or None. See `may_send`.
 
-        At most `most_in_flight` requests then await their answers on it, this request included.
         Close those that are of no use any more, and all but two idle ones.
         """
         found = None
         kept: list[Connection] = []
         idle = 0
-        for each in reversed(self._open.pop(address, [])):
+        opened = sorted(self._open.pop(address, []), key=self._is_shared)
+        for each in reversed(opened):
             if found is None and self._takes(each, most_in_flight):
                 found = each
             elif each.is_busy and not each.closed:
@@ -80,26 +81,31 @@ class Connections:
         self._close_if_late()
         return found
 
-    def _takes(self, connection: Connection, most_in_flight: int) -> bool:
-        """Whether a request may go out on this connection now.
-
-        Requests behind each other keep their order, so all of them are on one connection. It must
-        not be one where another answer is awaited, which may take long.
-        """
-        shared = self._shared.get(connection.address)
-        if most_in_flight > 1 and shared is not None and shared.in_flight:
-            return connection is shared and connection.takes(most_in_flight)
-        return connection.takes(1)
-
     def may_send(self, connection: Connection, most_in_flight: int) -> bool:
-        """Whether a request may go out on this connection now. If so, it has to follow at once."""
+        """Whether a request may go out on this connection now. If so, it has to follow at once.
+
+        With `most_in_flight` of 1 the request has the connection to itself. With more it goes
+        behind others of its kind, on the one connection that has them, since they keep their order.
+        """
         if not self._takes(connection, most_in_flight):
             return False
         if most_in_flight > 1:
             self._shared[connection.address] = connection
-        elif self._shared.get(connection.address) is connection:
+        elif self._is_shared(connection):
             del self._shared[connection.address]
         return True
+
+    def _takes(self, connection: Connection, most_in_flight: int) -> bool:
+        is_alone = most_in_flight == 1 or not self._is_shared(connection)
+        return connection.takes(1 if is_alone else most_in_flight)
+
+    def _is_shared(self, connection: Connection) -> bool:
+        return self._shared.get(connection.address) is connection
+
+    def _with_others(self, address: Address) -> Connection | None:
+        """Return the connection on which requests that keep their order await their answers."""
+        shared = self._shared.get(address)
+        return None if shared is None or not shared.in_flight else shared
 
     def heard(self, address: Address, response: Response | None) -> None:
         """Note an answer, and for how long its broker throttles the client (KIP-219)."""
