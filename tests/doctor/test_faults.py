@@ -456,7 +456,7 @@ def test_a_record_from_the_future(
 ) -> None:
     later_ms = time.time_ns() // 1_000_000 + 60_000
 
-    def newest(_: object, wanted: Any, **__: object) -> Any:
+    async def newest(_: object, wanted: Any, **__: object) -> Any:
         return {each: OffsetAndTimestamp(0, 0, later_ms) for each in wanted}
 
     monkeypatch.setattr(clocks, "offsets_for_times", newest)

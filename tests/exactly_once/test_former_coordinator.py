@@ -188,7 +188,7 @@ def test_a_crash_in_it(step: str, written: Trial, monkeypatch: pytest.MonkeyPatc
     run = written.query.start()
     winners = run.write(1)
 
-    def crash(*_: object, **__: object) -> None:
+    async def crash(*_: object, **__: object) -> None:
         raise CrashError
 
     with monkeypatch.context() as patch:

@@ -604,7 +604,7 @@ def test_of_a_stream_of_which_no_task_has_told_nothing_is_known(
 def test_what_has_told_is_aborted_though_brokers_do_not_say_what_is_open(
     made: list[tuple[str, FakeCommit]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object, **__: object) -> None:
+    async def gone(*_: object, **__: object) -> None:
         raise KafkaTimeoutError("no broker")
 
     monkeypatch.setattr(endings, "list_transactions", gone)
