@@ -52,6 +52,11 @@ class Connections:
         """Whether a request can be sent to this address at once."""
         return any(each.usable for each in self._open.get(address, ()))
 
+    def has_shared(self, address: Address) -> bool:
+        """Whether the connection is open on which requests last went out behind each other."""
+        shared = self._shared.get(address)
+        return shared is not None and (shared.usable or shared.is_busy)
+
     def has_room(self, address: Address, most_in_flight: int) -> bool:
         """Whether a request can go behind those in flight to this address; see `may_send`."""
         behind = self._with_others(address)

@@ -7,6 +7,7 @@ from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
 
 from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.net.conversation import InterruptedConversationError
 from spark_kafka_source.net.threads import start
 
 T = TypeVar("T")
@@ -37,7 +38,11 @@ class Answer(Generic[T]):
             self._answer = self._question()
         except Exception as error:
             self._error = error
-        self.is_done = True
+        except BaseException as error:
+            self._error = InterruptedConversationError(f"interrupted by {error!r}")
+            raise
+        finally:
+            self.is_done = True
 
 
 class Background:

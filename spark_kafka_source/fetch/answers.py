@@ -10,7 +10,7 @@ from uuid import UUID
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.denials import lacking
-from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.errors import BrokerError, Remedy, error_code
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched, chunks_of
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
@@ -141,6 +141,7 @@ class Answers:
         elif not self._is_led_anew(where, data, leaders):
             logger.debug("%s; trying again", error)
             self._client.recover(error)
+            position.is_leader_doubted = error.remedy is Remedy.REFRESH_METADATA
             position.later(self._client.pause_seconds)
             self._reactions.failed(error, position)
 

@@ -307,6 +307,7 @@ def _can_be_fetched(position: Position, now_seconds: float) -> bool:
         position.next is not None
         and not position.paused
         and not position.is_held
+        and not position.is_leader_doubted
         and not position.is_fetched_to_end
         and not position.is_stuck
         and len(position.fetched) < _MOST_FETCHED_AHEAD

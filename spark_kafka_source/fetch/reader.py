@@ -168,8 +168,16 @@ class LogReader:
             self._ask_topics()
         if self._topics is not None and self._topics.is_done:
             lookup, self._topics = self._topics, None
-            self._reactions.described(lookup.result())
+            self._reactions.described(self._trusted(lookup.result()))
             self._tell_missing()
+
+    def _trusted(self, topics: list[Topic]) -> list[Topic]:
+        """Believe the leaders that these topics name from now on."""
+        names = {each.name for each in topics}
+        for position in self.positions:
+            if position.topic_partition.topic in names:
+                position.is_leader_doubted = False
+        return topics
 
     def _ask_topics(self) -> None:
         unknown = self._unknown_topics()

@@ -104,9 +104,8 @@ class Watch:
         while by_asked and not here and not deadline.expired:
             wait_for_any(list(by_asked), deadline)
             here = [each for each in by_asked if each.is_over()]
-        for asked in here:
-            held = self._held.pop(by_asked[asked])
-            if _has_news(asked.answer()):
+        for held in [self._held.pop(by_asked[asked]) for asked in here]:
+            if _has_news(held.asked.answer()):
                 news = True
             elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
                 self.useful = False

@@ -242,7 +242,7 @@ class Sender:
         """
         if self._config.acks is not Acks.NONE or broker.address not in self._unanswered:
             return False
-        if self._client.connections.has(broker.address):
+        if self._client.connections.has_shared(broker.address):
             return False
         self._unanswered.remove(broker.address)
         return True
