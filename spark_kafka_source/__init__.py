@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         NewTopic,
         Shift,
     )
+    from spark_kafka_source.aio.aio_consumer import AIOConsumer
+    from spark_kafka_source.aio.aio_producer import AIOProducer
     from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
     from spark_kafka_source.client.partition_info import PartitionInfo
     from spark_kafka_source.client.prometheus import PrometheusReporter
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "AIOConsumer",
+    "AIOProducer",
     "AlterConfigOp",
     "Assignment",
     "Assignor",
@@ -113,6 +117,8 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
     __getattr__ = importing(
         __name__,
         {
+            "AIOConsumer": "aio.aio_consumer",
+            "AIOProducer": "aio.aio_producer",
             "infer_schema": "consumer.infer_schema",
             "MixedColumnsError": "consumer.consumer_records",
             "BadRecordError": "typed.errors",

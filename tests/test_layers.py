@@ -49,8 +49,12 @@ MAY_IMPORT = BELOW | {
     "command_line": BASE.union(LAYERS, {"doctor", "testing"}),
     "__main__": {"command_line"},
     "testing": BASE.union(LAYERS),
+    "aio": BASE
+    | {"protocol", "records", "net", "typed", "client", "fetch", "groups"}
+    | {"consumer", "producer"},
     "demo": BASE.union(LAYERS, {"spark", "testing", "__init__"}),
     "__init__": {
+        "aio",
         "lazily",
         "spark",
         "admin",

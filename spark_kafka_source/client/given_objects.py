@@ -52,18 +52,21 @@ def refuse_slips(
             raise ConfigurationError(argument, found, f"Did you mean `{meant}`?")
 
 
-def method(argument: str, given: object, name: str, base: type | None = None) -> Any:
+def method(
+    argument: str, given: object, name: str, base: type | None = None, *, may_wait: bool = False
+) -> Any:
     """Return a method that the object may have, or None.
 
     Raises `ConfigurationError` for an attribute that cannot be called, or whose result would have
-    to be awaited.
+    to be awaited, unless `may_wait`.
     """
     found = own(given, name, base)
     if found is None:
         return None
     if not callable(found):
         raise ConfigurationError(argument, f"has `{name}`, which is no method", "Give a method")
-    refuse_async(argument, found, f"method `{name}`")
+    if not may_wait:
+        refuse_async(argument, found, f"method `{name}`")
     return found
 
 

@@ -68,8 +68,19 @@ class ConsumerCalls:
     See `KafkaConsumer` for each call.
     """
 
-    def __init__(self, front: object, given: Given, configuration: dict[str, object]) -> None:
-        """`front` is the consumer that the user has: a listener may ask for it."""
+    def __init__(
+        self,
+        front: object,
+        given: Given,
+        configuration: dict[str, object],
+        *,
+        may_wait: bool = False,
+    ) -> None:
+        """`front` is the consumer that the user has: a listener may ask for it.
+
+        With `may_wait` the methods of a listener may be `async`.
+        """
+        self._may_wait = may_wait
         deserializers = {
             "key": argument_of(configuration, "key_deserializer", given.key_deserializer),
             "value": argument_of(configuration, "value_deserializer", given.value_deserializer),
@@ -204,7 +215,7 @@ class ConsumerCalls:
         if given is not None and self._config.group is None:
             expected = "Give it: a listener hears how a group divides the partitions"
             raise ConfigurationError("kafka.group.id", "is missing", expected)
-        return given_listener("listener", given, front)
+        return given_listener("listener", given, front, may_wait=self._may_wait)
 
     def assign(self, topic_partitions: OneOrMany) -> None:
         """Read only these partitions."""
@@ -265,7 +276,7 @@ class ConsumerCalls:
         while True:
             self._waiting.raise_if_woken()
             self._waiting.step()
-            self._subscription.follow()
+            await self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
             taken = self._reading.take(self._config.poll.max_poll_records)

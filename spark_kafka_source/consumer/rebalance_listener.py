@@ -3,7 +3,8 @@
 https://kafka.apache.org/documentation/#consumerapi, `ConsumerRebalanceListener`.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -27,7 +28,8 @@ class ConsumerRebalanceListener:
 
     A method takes the partitions, as here, or the consumer and the partitions. It gets the consumer
     if it has two parameters without a default. A listener needs not be a subclass of this class. An
-    object with methods `on_partitions_revoked` and `on_partitions_assigned` is one, too.
+    object with methods `on_partitions_revoked` and `on_partitions_assigned` is one, too. With
+    `AIOConsumer` the methods may be `async`.
     """
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
@@ -57,7 +59,7 @@ class HasRebalanceMethods(Protocol):
 
 
 RebalanceListener: TypeAlias = ConsumerRebalanceListener | HasRebalanceMethods
-Told: TypeAlias = Callable[[Collection[TopicPartition]], object]
+Told: TypeAlias = Callable[[Collection[TopicPartition]], Awaitable[None]]
 
 _REVOKED, _ASSIGNED = "on_partitions_revoked", "on_partitions_assigned"
 _LOST = "on_partitions_lost"
@@ -86,8 +88,10 @@ class GivenListener:
     lost: Told
 
 
-def given_listener(argument: str, given: object, consumer: object) -> GivenListener | None:
-    """Return the given listener, or None for None.
+def given_listener(
+    argument: str, given: object, consumer: object, *, may_wait: bool = False
+) -> GivenListener | None:
+    """Return the given listener, or None for None. With `may_wait` its methods may be `async`.
 
     `argument` names it in errors. Raises `ConfigurationError` for a class, for an object without
     the methods, for a method under a mistyped name, and for one that takes something else.
@@ -96,7 +100,7 @@ def given_listener(argument: str, given: object, consumer: object) -> GivenListe
         return None
     refuse_class(argument, given)
     base = ConsumerRebalanceListener if isinstance(given, ConsumerRebalanceListener) else None
-    found = {name: method(argument, given, name, base) for name in _METHODS}
+    found = {name: method(argument, given, name, base, may_wait=may_wait) for name in _METHODS}
     refuse_slips(argument, given, [name for name in _METHODS if found[name] is None], _SYNONYMS)
     lacking = [name for name in (_REVOKED, _ASSIGNED) if found[name] is None]
     if base is None and lacking:
@@ -120,8 +124,15 @@ def _told(
     if needed not in (1, _WITH_CONSUMER):
         found = f"has `{name}`, which takes neither (partitions) nor (consumer, partitions)"
         raise ConfigurationError(argument, found, "Give its other parameters defaults")
-    return partial(called, consumer) if needed == _WITH_CONSUMER else called
+    with_consumer = partial(called, consumer) if needed == _WITH_CONSUMER else called
+    if inspect.iscoroutinefunction(called):
+        return with_consumer
+
+    async def told(partitions: Collection[TopicPartition]) -> None:
+        with_consumer(partitions)
+
+    return told
 
 
-def _nothing(_: Collection[TopicPartition]) -> None:
+async def _nothing(_: Collection[TopicPartition]) -> None:
     pass

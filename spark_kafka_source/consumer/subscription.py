@@ -199,7 +199,7 @@ class Subscription:
         if self._membership is not None:
             self._membership.rejoin(reason)
 
-    def follow(self) -> None:
+    async def follow(self) -> None:
         """Look for topics if a lookup is due, and take the group's next step. Do not wait.
 
         Raises `BrokerError`, and the listener's errors.
@@ -210,7 +210,7 @@ class Subscription:
         if self._membership is not None:
             self._positions.hold(())
             self._holds_back = False
-            self._membership.poll()
+            await self._membership.poll()
             if not self._holds_back:  # No step waits for a commit now.
                 self._giving_up = None
 
@@ -348,15 +348,15 @@ class Subscription:
 
     # -- what a membership tells -------------------------------------------------------------------
 
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+    async def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Handle revoked partitions. See `RebalanceListener`."""
         try:
             if self._listener is not None:
-                self._listener.revoked(partitions)
+                await self._listener.revoked(partitions)
         finally:
             self._drop(partitions)
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+    async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Handle new partitions. See `RebalanceListener`."""
         group = self._config.group
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
@@ -365,14 +365,14 @@ class Subscription:
         if self._membership is not None:
             self._positions.keep(sorted(self._membership.assignment))
         if self._listener is not None:
-            self._listener.assigned(partitions)
+            await self._listener.assigned(partitions)
 
-    def lost(self, partitions: Collection[TopicPartition]) -> None:
+    async def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
         try:
             if self._listener is not None:
-                self._listener.lost(partitions)
+                await self._listener.lost(partitions)
         finally:
             self._drop(partitions)
 

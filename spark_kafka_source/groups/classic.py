@@ -183,17 +183,17 @@ class ClassicParticipant(Participant):
             self._rejoin_reason = self._rejoin_reason or "the subscription has changed"
         return self._rejoin_reason is not None
 
-    def _prepare(self) -> None:
+    async def _prepare(self) -> None:
         first_error = FirstError()
         with self.changed:
             was_in_generation = self._generation_id != NO_GENERATION
         if not was_in_generation:
-            self._lose(first_error)
+            await self._lose(first_error)
         else:
             dropped = self._given_up_before_joining()
             # With eager assignors the listener is called even without partitions, as in Kafka.
             if dropped or not self.is_cooperative:
-                first_error.tell(self._listener.revoked, dropped)
+                await first_error.tell(self._listener.revoked, dropped)
             self.assignment -= dropped
         with self.changed:
             is_in_generation = self._generation_id != NO_GENERATION
@@ -206,12 +206,12 @@ class ClassicParticipant(Participant):
                 self.to_coordinator.wake()
         first_error.reraise()
 
-    def _lose(self, first_error: FirstError) -> None:
+    async def _lose(self, first_error: FirstError) -> None:
         if self.assignment:
-            first_error.tell(self._listener.lost, self.assignment)
+            await first_error.tell(self._listener.lost, self.assignment)
             self.assignment = frozenset()
 
-    def _take_over(self) -> None:
+    async def _take_over(self) -> None:
         first_error = FirstError()
         with self.changed:
             if self._state is not State.ASSIGNED:
@@ -221,25 +221,25 @@ class ClassicParticipant(Participant):
         if {each.topic for each in partitions} <= self._subscription:
             revoked = self.assignment - partitions
             if revoked:
-                first_error.tell(self._listener.revoked, revoked)
+                await first_error.tell(self._listener.revoked, revoked)
                 self.rejoin("gave up partitions that others are to get")
             assignor = self._assignors[self._protocol_name]
-            first_error.call(assignor.on_assignment, assigned, generation_id)
+            await first_error.call(assignor.on_assignment, assigned, generation_id)
             added = partitions - self.assignment
             self.assignment = partitions
-            first_error.tell(self._listener.assigned, added)
+            await first_error.tell(self._listener.assigned, added)
         else:
             self.rejoin("the assignment is that of an older subscription")
         with self.changed:
             self._after(Event.TAKEN_OVER)
         first_error.reraise()
 
-    def leave(self, deadline: Deadline, reason: str) -> None:
+    async def leave(self, deadline: Deadline, reason: str) -> None:
         """Give up all partitions, and tell the coordinator unless the member is static."""
         first_error = FirstError()
         if self.assignment:
             told = self._listener.lost if self.member is None else self._listener.revoked
-            first_error.tell(told, self.assignment)
+            await first_error.tell(told, self.assignment)
             self.assignment = frozenset()
         with self.changed:
             self._subscription = self._joined_with = frozenset()

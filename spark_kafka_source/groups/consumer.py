@@ -145,17 +145,17 @@ class ConsumerParticipant(Participant):
                 return Step(partial(self._reconcile, self._target), revoked)
             return None
 
-    def _join(self) -> None:
+    async def _join(self) -> None:
         with self.changed:
             self._after(ConsumerEvent.SUBSCRIBED)
             self.to_coordinator.wake()
 
-    def _give_up(self) -> None:
+    async def _give_up(self) -> None:
         first_error = FirstError()
         if self.assignment:
-            first_error.tell(self._listener.lost, self.assignment)
+            await first_error.tell(self._listener.lost, self.assignment)
         self._own(_NOTHING)
-        self._join()
+        await self._join()
         first_error.reraise()
 
     def _own(self, owned: Owned) -> None:
@@ -165,30 +165,30 @@ class ConsumerParticipant(Participant):
     def _named(self, owned: Owned) -> list[TopicPartition]:
         return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
 
-    def _reconcile(self, target: Owned) -> None:
+    async def _reconcile(self, target: Owned) -> None:
         """Give up partitions that are not in the target, then take the new ones."""
         first_error = FirstError()
         revoked, added = self._owned - target, target - self._owned
         if revoked:
-            first_error.tell(self._listener.revoked, self._named(revoked))
+            await first_error.tell(self._listener.revoked, self._named(revoked))
             self._own(self._owned - revoked)
         with self.changed:
             is_lost = self._state is not ConsumerState.RECONCILING
         if not is_lost:
             self._own(target)
-            first_error.tell(self._listener.assigned, self._named(added))
+            await first_error.tell(self._listener.assigned, self._named(added))
             with self.changed:
                 # The target may have changed meanwhile. Another step then takes it over.
                 if self._target == target and self._after(ConsumerEvent.RECONCILED):
                     self.to_coordinator.wake()
         first_error.reraise()
 
-    def leave(self, deadline: Deadline, reason: str) -> None:
+    async def leave(self, deadline: Deadline, reason: str) -> None:
         """Give up all partitions and tell the coordinator. KIP-848 has no reasons."""
         first_error = FirstError()
         if self.assignment:
             told = self._listener.lost if self.member is None else self._listener.revoked
-            first_error.tell(told, self.assignment)
+            await first_error.tell(told, self.assignment)
         with self.changed:
             self._own(_NOTHING)
             self._wanted, self._failure = _Wanted(), None

@@ -86,7 +86,7 @@ class Membership:
         """
         self._participant.subscribe(topics, regex)
 
-    def poll(self) -> None:
+    async def poll(self) -> None:
         """Take the member's next steps. Wait only for the listener.
 
         Call it once `fileno` is readable, and before records are handed out. Raises the errors of
@@ -99,7 +99,7 @@ class Membership:
         while (step := self._participant.next_step()) is not None:
             if not self._hooks.is_ready(step):
                 return
-            step.run()
+            await step.run()
 
     def fileno(self) -> int:
         """Return a file descriptor that is readable once a `poll` has work.
@@ -143,7 +143,7 @@ class Membership:
         afterwards.
         """
         try:
-            self._participant.leave(deadline, reason)
+            await self._participant.leave(deadline, reason)
         finally:
             while not self._participant.has_left and self._is_talking and not deadline.expired:
                 await self._wait_for_news(deadline)

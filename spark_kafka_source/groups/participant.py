@@ -19,7 +19,7 @@ from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
-from spark_kafka_source.net import Deadline, Wakeup
+from spark_kafka_source.net import Conversation, Deadline, Wakeup
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
@@ -55,7 +55,7 @@ class Step:
     the member is about to give up. `joins` is true if the member is about to join its group.
     """
 
-    run: Callable[[], None]
+    run: Callable[[], Conversation[None]]
     revokes: frozenset[TopicPartition] = frozenset()
     joins: bool = False
 
@@ -135,7 +135,7 @@ class Participant(ABC):
         """Make the member look at its topics now, if that is a member's work in its protocol."""
 
     @abstractmethod
-    def leave(self, deadline: Deadline, reason: str) -> None:
+    async def leave(self, deadline: Deadline, reason: str) -> None:
         """Give up all partitions, and tell the coordinator by `deadline`.
 
         Raises the errors of the listener.

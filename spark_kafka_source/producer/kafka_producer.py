@@ -256,6 +256,16 @@ class KafkaProducer:
             future.tell(on_delivery)
         return future
 
+    def sends_at_once(self, topic: str, partition: int | None = None) -> bool:
+        """Whether `send` would wait for nothing: neither for metadata nor for room.
+
+        With `value_format` it may wait for the schema registry, so the result is False.
+        """
+        if self._encoding is not None or not self._topics.knows(topic, partition):
+            return False
+        most = min(self._config.max_request_size, self._config.buffer_memory)
+        return self._accumulator.memory.free >= most
+
     def send_columns(
         self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
     ) -> ColumnsFuture:

@@ -118,6 +118,11 @@ class Topics:
         known.learn(self._client.cluster)
         return self._ask(topic) if known.count < at_least else known
 
+    def knows(self, topic: str, partition: int | None) -> bool:
+        """Whether `of` would ask no broker for this partition, or for any."""
+        known = self._known.get(topic)
+        return known is not None and (partition is None or partition < known.count)
+
     def batch_ended(self, topic_partition: TopicPartition) -> None:
         """Note that a batch takes no more records. The producer's thread calls it; never waits."""
         known = self._known.get(topic_partition.topic)

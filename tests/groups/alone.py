@@ -67,7 +67,7 @@ class Alone:
     def poll(self) -> None:
         self.participant.begin_poll()
         while (step := self.participant.next_step()) is not None:
-            step.run()
+            run(step.run())
 
     def next(self, request_type: type[Q]) -> Q:
         """Return the next request, after any pause. Check its type."""
@@ -126,7 +126,7 @@ class Alone:
         self.poll()
 
     def leave(self) -> LeaveGroupRequest:
-        self.participant.leave(Deadline.after_ms(60_000), "test")
+        run(self.participant.leave(Deadline.after_ms(60_000), "test"))
         return self.next(LeaveGroupRequest)
 
     def state(self) -> State:

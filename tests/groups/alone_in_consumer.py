@@ -49,7 +49,7 @@ class AloneInConsumer:
     def poll(self) -> None:
         self.participant.begin_poll()
         while (step := self.participant.next_step()) is not None:
-            step.run()
+            run(step.run())
 
     def next(self) -> ConsumerGroupHeartbeatRequest:
         """Return the next heartbeat, after any pause."""
@@ -113,7 +113,7 @@ class AloneInConsumer:
         return self.participant.has_left
 
     def leave(self) -> None:
-        self.participant.leave(Deadline.after_ms(60_000), "test")
+        run(self.participant.leave(Deadline.after_ms(60_000), "test"))
 
     def close(self) -> None:
         self.participant.to_consumer.close()

@@ -94,7 +94,7 @@ class Joined:
         """Poll like a consumer, as soon as there is something to poll for."""
         deadline = Deadline.after_ms(PATIENCE_MS)
         while True:
-            self.membership.poll()
+            run(self.membership.poll())
             if done():
                 return
             assert not deadline.expired, f"{what or done}: {self.membership.state}"
@@ -124,7 +124,7 @@ def settle_all(*members: Joined, partitions: int) -> None:
     deadline = Deadline.after_ms(PATIENCE_MS)
     while True:
         for member in members:
-            member.membership.poll()
+            run(member.membership.poll())
         if done():
             return
         assert not deadline.expired, [

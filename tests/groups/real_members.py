@@ -55,7 +55,7 @@ class Ours:
         self.membership.subscribe([topic])
 
     def poll(self) -> None:
-        self.membership.poll()
+        run(self.membership.poll())
 
     def owned(self) -> set[TopicPartition]:
         return set(self.membership.assignment)

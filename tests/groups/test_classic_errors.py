@@ -16,7 +16,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, State
 from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
@@ -193,7 +193,7 @@ def test_what_comes_after_a_static_member_left_is_nobodys_concern() -> None:
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
     beat = alone.next(HeartbeatRequest)
-    alone.participant.leave(Deadline.after_ms(60_000), "test")
+    run(alone.participant.leave(Deadline.after_ms(60_000), "test"))
     assert not alone.participant.wanted(beat)
     alone.refuse(beat, error_named("GROUP_AUTHORIZATION_FAILED"))
     alone.participant.subscribe(["t"])

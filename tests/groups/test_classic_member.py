@@ -363,7 +363,7 @@ def test_one_who_leaves_in_the_midst_of_a_rebalance_has_lost_what_it_kept(
 def test_a_static_member_leaves_without_a_word() -> None:
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
-    alone.participant.leave(Deadline.after_ms(1_000), "test")
+    run(alone.participant.leave(Deadline.after_ms(1_000), "test"))
     assert alone.told.said[1:] == [("revoked", (T0,))]
     assert alone.has_left()
     assert alone.idles()
@@ -374,7 +374,7 @@ def test_a_farewell_is_tried_until_its_deadline(
     alone: Alone, caplog: pytest.LogCaptureFixture
 ) -> None:
     alone.settle(T0)
-    alone.participant.leave(Deadline.after_ms(0), "test")
+    run(alone.participant.leave(Deadline.after_ms(0), "test"))
     alone.participant.failed(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
     assert alone.has_left()
     assert "was not told that a member left: gone" in caplog.text

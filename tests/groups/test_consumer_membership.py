@@ -7,7 +7,7 @@ import pytest
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
@@ -45,7 +45,7 @@ def test_nobody_gets_what_another_has_not_given_up(broker: MemoryBroker) -> None
         # `one` does not poll, so it revokes nothing.
         heartbeats = len(broker.requests(ConsumerGroupHeartbeatRequest))
         broker.wait_for(ConsumerGroupHeartbeatRequest, heartbeats + 4)
-        two.membership.poll()
+        run(two.membership.poll())
         assert two.membership.assignment == frozenset()
         settle_all(one, two, partitions=4)
 

@@ -79,14 +79,14 @@ def test_one_who_waits_is_woken_by_a_rebalance(broker: MemoryBroker) -> None:
         broker.gather("g")
         while one.told.said[-1] != ("revoked", ALL):  # A late heartbeat may wake it first.
             assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))
-            one.membership.poll()
+            run(one.membership.poll())
 
 
 def test_a_poll_waits_for_nothing(broker: MemoryBroker) -> None:
     hold = broker.hold(FindCoordinatorRequest)
     with member(broker) as one:
         for _ in range(3):
-            one.membership.poll()
+            run(one.membership.poll())
         assert one.membership.state is State.PREPARING_REBALANCE
         hold.release()
         one.settle(*ALL)
@@ -149,7 +149,7 @@ def test_a_connection_that_ends_costs_nothing(broker: MemoryBroker, how: str) ->
         one.poll_until(lambda: broker.accepted(1) > accepted)
         heartbeats = len(broker.requests(HeartbeatRequest))
         broker.wait_for(HeartbeatRequest, heartbeats + 2)
-        one.membership.poll()
+        run(one.membership.poll())
         assert one.told.said == [("assigned", ALL)]
 
 
@@ -171,7 +171,7 @@ def test_static_members_come_back_to_what_they_had(broker: MemoryBroker) -> None
         generation_id = broker.group("g").generation_id
         with member(broker, group_instance_id="i") as two:
             two.settle(*owned)
-            one.membership.poll()
+            run(one.membership.poll())
             assert broker.group("g").generation_id == generation_id
             assert not broker.requests(LeaveGroupRequest)
 
@@ -213,7 +213,7 @@ def test_leaving_in_the_midst_of_joining_does_not_wait_for_the_others(
         one.settle(*ALL)
         with member(broker) as two:
             # `one` does not poll, so the rebalance never completes.
-            two.membership.poll()
+            run(two.membership.poll())
             broker.wait_for(JoinGroupRequest, 4)
         assert len(broker.group("g").members) == 1
 

@@ -9,6 +9,7 @@ from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import ConnectionFailedError
 from spark_kafka_source.groups.classic_states import State
 from spark_kafka_source.groups.leader import TopicWatch
+from spark_kafka_source.net import run
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -160,7 +161,7 @@ def test_a_topic_that_comes_is_divided_and_costs_two_rounds_at_most(
         broker.create_topic("t", 2)
         one.settle(T0, T1)
         broker.wait_for(HeartbeatRequest, len(broker.requests(HeartbeatRequest)) + 5)
-        one.membership.poll()
+        run(one.membership.poll())
         assert len(broker.requests(JoinGroupRequest)) == before + 1
 
 
@@ -180,7 +181,7 @@ def test_a_topic_that_never_comes_costs_fewer_looks_than_heartbeats(broker: Memo
 def test_two_members_ask_no_more_than_one(broker: MemoryBroker) -> None:
     def poll_both_until(done: Callable[[], bool]) -> None:
         def both() -> bool:
-            two.membership.poll()
+            run(two.membership.poll())
             return done()
 
         one.poll_until(both)

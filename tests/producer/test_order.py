@@ -113,7 +113,7 @@ def test_a_leader_that_knows_nothing_of_the_producer_is_sent_one_batch_first(
         futures = send(producer, *range(5))
         broker.wait_for(ProduceRequest)
         eventually(lambda: len(queue_of(producer).waiting) == 4)
-        assert len(producer._sender._flights) == 1
+        eventually(lambda: len(producer._sender._flights) == 1)
         held.release()
         assert offsets(futures) == list(range(5))
     assert numbers(broker) == list(range(5))

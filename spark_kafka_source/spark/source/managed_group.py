@@ -77,7 +77,7 @@ class ManagedGroup:
         """Poll the group. Return whether the assignment changed; True before the first `join`."""
         if not self._topics:
             return True
-        self._membership.poll()
+        run(self._membership.poll())
         changed, self._changed = self._changed, False
         return changed
 
@@ -95,10 +95,10 @@ class ManagedGroup:
             # The query looks more often than the group's leader, which divides what it has seen.
             self._membership.look_at_topics()
         self._partitions = frozenset(partitions)
-        self._membership.poll()
+        run(self._membership.poll())
         while self._membership.member is None and not deadline.expired:
             readable([self._membership], deadline)
-            self._membership.poll()
+            run(self._membership.poll())
         return self._membership.member is not None
 
     def wait_for_others(self, ends: Offsets, timeout_ms: int) -> bool:

@@ -1,0 +1,154 @@
+"""Kafka's producer on asyncio. See `KafkaProducer` for each call: this one does the same."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.groups import Member, OffsetAndMetadata
+from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
+from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream
+from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+
+class AIOProducer:
+    """Write records in an asyncio program.
+
+        async with AIOProducer(bootstrap_servers="localhost:9092") as producer:
+            written = await producer.send("events", b"value", key=b"key")
+            print((await written).offset)
+
+    Settings and errors are those of `KafkaProducer`, whose thread sends the records. Calls that may
+    wait, for metadata, for room or for a transaction's end, wait in a thread of their own, one
+    after the other. So the records of one task keep their order. A call that is cancelled while it
+    waits there goes on: its record may still be written.
+    """
+
+    def __init__(self, *positional: Any, **configuration: Any) -> None:
+        self._producer = KafkaProducer(*positional, **configuration)
+        self._thread = ThreadPoolExecutor(1, "calls of a producer")
+        self._in_thread = 0
+
+    async def __aenter__(self) -> "AIOProducer":
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await asyncio.to_thread(self._producer.__exit__, *error)
+        self._thread.shutdown(wait=False)
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> "asyncio.Future[RecordMetadata]":
+        """Send one record. Await the returned future for its offset, or for its error.
+
+        Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
+        """
+        send = partial(
+            self._producer.send,
+            topic,
+            value,
+            key=key,
+            partition=partition,
+            timestamp_ms=timestamp_ms,
+            headers=headers,
+        )
+        if not self._in_thread and self._producer.sends_at_once(topic, partition):
+            return _awaitable(send())
+        return _awaitable(await self._call(send))
+
+    async def send_and_wait(self, topic: str, value: Any = None, **more: Any) -> RecordMetadata:
+        """Send one record, and wait until it is written. Takes the arguments of `send`."""
+        return await (await self.send(topic, value, **more))
+
+    async def send_columns(
+        self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
+    ) -> None:
+        """Send all rows of Arrow columns, and wait until they are written."""
+        sent = await self._call(partial(self._producer.send_columns, topic, columns))
+        await asyncio.to_thread(sent.result)
+
+    async def flush(self, timeout_seconds: float | None = None) -> None:
+        """Send all records so far at once, and wait until each is written or has failed."""
+        await self._call(partial(self._producer.flush, timeout_seconds))
+
+    async def close(self, timeout_seconds: float | None = None) -> None:
+        """Wait until all records are sent, at most so long, and fail the rest. Never raises."""
+        await asyncio.to_thread(self._producer.close, timeout_seconds)
+        self._thread.shutdown(wait=False)
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """Return the partitions of a topic, in order."""
+        return await self._call(partial(self._producer.partitions_for, topic))
+
+    def metrics(self) -> dict[str, float]:
+        """Return counts and rates under Kafka's names; times are in milliseconds."""
+        return self._producer.metrics()
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    async def init_transactions(self) -> None:
+        """Take the `transactional.id`: fence the producer that had it, abort its transaction."""
+        await self._call(self._producer.init_transactions)
+
+    async def begin_transaction(self) -> None:
+        """Begin a transaction. It holds all records that are sent from now on."""
+        await self._call(self._producer.begin_transaction)
+
+    async def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
+    ) -> None:
+        """Commit a consumer's positions with the transaction."""
+        await self._call(
+            partial(self._producer.send_offsets_to_transaction, offsets, group_metadata)
+        )
+
+    async def commit_transaction(self) -> None:
+        """Wait for all records, and commit the transaction."""
+        await self._call(self._producer.commit_transaction)
+
+    async def abort_transaction(self) -> None:
+        """Abort the transaction: readers with `read_committed` never see its records."""
+        await self._call(self._producer.abort_transaction)
+
+    async def _call(self, call: Callable[[], T]) -> T:
+        """Make a call in the thread, after all earlier ones."""
+        self._in_thread += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        finally:
+            self._in_thread -= 1
+
+
+def _awaitable(sent: SendFuture) -> "asyncio.Future[RecordMetadata]":
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[RecordMetadata] = loop.create_future()
+
+    def set_result(written: RecordMetadata | Exception | None) -> None:
+        if found.done():  # It was cancelled.
+            return
+        if isinstance(written, Exception):
+            found.set_exception(written)
+        elif written is not None:
+            found.set_result(written)
+
+    def tell(metadata: RecordMetadata | None, error: Exception | None) -> None:
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            loop.call_soon_threadsafe(set_result, error or metadata)
+
+    sent.tell(tell)
+    return found

@@ -1,0 +1,68 @@
+"""Conversations on an asyncio loop: other tasks go on while one waits."""
+
+import asyncio
+from collections.abc import Generator
+from functools import partial
+from types import coroutine
+from typing import Any, TypeVar, cast
+
+from spark_kafka_source.net import Conversation, Wait
+
+T = TypeVar("T")
+
+
+async def hold(conversation: Conversation[T]) -> T:
+    """Hold a conversation to its end, and return its result.
+
+    A cancellation of the task is raised within the conversation. The loop must have `add_reader`,
+    as all but Windows' `ProactorEventLoop` do.
+    """
+    go_on = partial(conversation.send, None)
+    while True:
+        try:
+            wait = go_on()
+        except StopIteration as end:
+            return cast(T, end.value)
+        try:
+            await (_over(wait) if isinstance(wait, Wait) else _passed_on(wait))
+        except BaseException as error:
+            go_on = partial(conversation.throw, error)
+        else:
+            go_on = partial(conversation.send, None)
+
+
+@coroutine
+def _passed_on(awaited: Any) -> Generator[Any, Any, None]:
+    """Let the loop wait for what a user's `async` listener awaits within a conversation."""
+    yield awaited
+
+
+async def _over(wait: Wait) -> None:
+    """Return once a wait is over. Other tasks have their turn in any case."""
+    seconds = wait.until.remaining_seconds()
+    filenos = {each.fileno(): getattr(each, "has_unsent", False) for each in wait.things}
+    if seconds <= 0 or any(each < 0 for each in filenos):
+        await asyncio.sleep(0)
+        return
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    # `call_later` refuses an endless time.
+    timer = None if seconds == float("inf") else loop.call_later(seconds, _end, over)
+    try:
+        for fileno, has_unsent in filenos.items():
+            loop.add_reader(fileno, _end, over)
+            if has_unsent:
+                loop.add_writer(fileno, _end, over)
+        await over
+    finally:
+        if timer is not None:
+            timer.cancel()
+        for fileno, has_unsent in filenos.items():
+            loop.remove_reader(fileno)
+            if has_unsent:
+                loop.remove_writer(fileno)
+
+
+def _end(over: "asyncio.Future[None]") -> None:
+    if not over.done():
+        over.set_result(None)
