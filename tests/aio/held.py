@@ -29,7 +29,7 @@ class HeldConsumer:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._consumer, name)
-        return self._blocking(found) if inspect.iscoroutinefunction(found) else found
+        return self._blocking(found) if callable(found) else found
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         records = aiter(self._consumer)
@@ -48,6 +48,8 @@ class HeldConsumer:
     def _blocking(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(call)
         def blocking(*arguments: Any, **more: Any) -> Any:
-            return self._loop.run_until_complete(call(*arguments, **more))
+            called = call(*arguments, **more)
+            is_awaited = inspect.iscoroutine(called)
+            return self._loop.run_until_complete(called) if is_awaited else called
 
         return blocking

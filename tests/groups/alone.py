@@ -60,7 +60,7 @@ class Alone:
     async def _topics_of(self, topics: Collection[str], _: Deadline) -> Cluster:
         return {each: self.cluster[each] for each in topics if each in self.cluster}
 
-    def _next_request(self) -> Outgoing | float:
+    def next_due(self) -> Outgoing | float:
         run(self.participant.prepare())
         return self.participant.next_request()
 
@@ -72,7 +72,7 @@ class Alone:
     def next(self, request_type: type[Q]) -> Q:
         """Return the next request, after any pause. Check its type."""
         for _ in range(10):
-            due = self._next_request()
+            due = self.next_due()
             if isinstance(due, Outgoing):
                 assert isinstance(due.request, request_type), due
                 return due.request
@@ -82,7 +82,7 @@ class Alone:
 
     def idles(self) -> bool:
         """Return whether the member sends nothing before its next poll."""
-        due = self._next_request()
+        due = self.next_due()
         return isinstance(due, float) and due >= 1_000
 
     def answer(self, request: Request[Any], response: Any) -> None:

@@ -320,7 +320,7 @@ def test_a_static_member_that_does_not_poll_is_silent_until_it_does() -> None:
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
     alone.clock.now_seconds += 301
-    assert isinstance(alone.participant.next_request(), float)
+    assert isinstance(alone.next_due(), float)
     assert alone.idles()
     alone.poll()
     assert alone.told.said[1:] == [("lost", (T0,))]
@@ -383,12 +383,12 @@ def test_a_farewell_is_tried_until_its_deadline(
 def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:
     alone.settle(T0)
     alone.clock.now_seconds += 61
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.STABLE
     alone.cluster = topics(t=3)
     alone.clock.now_seconds += 61
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.next(JoinGroupRequest).reason == "the partitions of t have changed"
 
@@ -402,7 +402,7 @@ def test_one_who_follows_watches_nothing(alone: Alone) -> None:
     alone.poll()
     alone.cluster = {}
     alone.clock.now_seconds += 61
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.STABLE
 
@@ -417,7 +417,7 @@ def test_a_leader_that_need_not_assign_does_not_but_watches(alone: Alone) -> Non
     alone.poll()
     alone.cluster = {}
     alone.clock.now_seconds += 61
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.PREPARING_REBALANCE
 

@@ -75,7 +75,7 @@ def test_cooperative_members_are_told_of_what_moves(broker: MemoryBroker) -> Non
 def test_one_who_waits_is_woken_by_a_rebalance(broker: MemoryBroker) -> None:
     with member(broker) as one:
         one.settle(*ALL)
-        one.membership.poll()  # This handles all wake-ups so far.
+        run(one.membership.poll())  # This handles all wake-ups so far.
         broker.gather("g")
         while one.told.said[-1] != ("revoked", ALL):  # A late heartbeat may wake it first.
             assert readable([one.membership], Deadline.after_ms(PATIENCE_MS))

@@ -91,7 +91,7 @@ def test_a_leader_joins_once_for_a_topic_that_comes(alone: Alone) -> None:
     alone.settle()
     alone.cluster = topics(t=2)
     alone.clock.now_seconds += 2
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.next(JoinGroupRequest).reason == "the partitions of t have changed"
     alone.join(2)
@@ -100,7 +100,7 @@ def test_a_leader_joins_once_for_a_topic_that_comes(alone: Alone) -> None:
     assert alone.participant.assignment == {T0, T1}
     for _ in range(20):  # Less than the age of metadata.
         alone.clock.now_seconds += 2
-        alone.participant.next_request()
+        alone.next_due()
         alone.poll()
     assert alone.state() is State.STABLE
 
@@ -117,7 +117,7 @@ def test_a_look_that_fails_is_one_look(alone: Alone, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(alone.participant, "_topics_of", fail)
     alone.clock.now_seconds += 2
     for _ in range(5):
-        alone.participant.next_request()
+        alone.next_due()
     assert asked == [["t"]]
     assert alone.state() is State.STABLE
 
@@ -133,7 +133,7 @@ def test_one_who_follows_never_looks(alone: Alone, monkeypatch: pytest.MonkeyPat
     alone.participant.look_at_topics()
     for _ in range(100):
         alone.clock.now_seconds += 1
-        alone.participant.next_request()
+        alone.next_due()
         alone.participant.begin_poll()
     assert alone.state() is State.STABLE
 
@@ -141,11 +141,11 @@ def test_one_who_follows_never_looks(alone: Alone, monkeypatch: pytest.MonkeyPat
 def test_a_leader_that_is_told_of_partitions_looks_at_once(alone: Alone) -> None:
     alone.settle(T0, T1)
     alone.cluster = topics(t=3)
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.STABLE
     alone.participant.look_at_topics()
-    alone.participant.next_request()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.PREPARING_REBALANCE
 

@@ -1,0 +1,168 @@
+"""What differs in an `AIOConsumer`: other tasks go on, listeners may wait, tasks are cancelled."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from spark_kafka_source import AIOConsumer, KafkaConsumer, TopicPartition
+from spark_kafka_source.consumer.waiting import WakeupError
+from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from tests.consumer.consumers import IN_GROUP, QUICK, T0, T1
+from tests.consumer.test_kafka_consumer import fill
+from tests.memory_broker import Action, MemoryBroker
+
+MOST_SECONDS = 20
+
+
+@pytest.fixture(autouse=True)
+def topic(broker: MemoryBroker) -> None:
+    broker.create_topic("t", 2)
+
+
+@asynccontextmanager
+async def consuming(broker: MemoryBroker, **config: Any) -> AsyncIterator[AIOConsumer]:
+    broker.held_step_seconds = 0.002
+    async with AIOConsumer(bootstrap_servers=str(broker.address()), **QUICK | config) as consumer:
+        yield consumer
+
+
+def held(conversation: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(conversation, MOST_SECONDS))
+
+
+def test_it_has_the_calls_of_the_other_one() -> None:
+    """Each has the same parameters, with the same defaults."""
+    for name, there in inspect.getmembers(KafkaConsumer, callable):
+        if name.startswith("_"):
+            continue
+        here = getattr(AIOConsumer, name)
+        assert (
+            str(inspect.signature(here)).split(" -> ")[0].replace("AIO", "Kafka")
+            == str(inspect.signature(there)).split(" -> ")[0]
+        ), name
+
+
+def test_other_tasks_go_on_while_it_waits(broker: MemoryBroker) -> None:
+    broker.control(FetchRequest, Action.SILENCE, times=None)
+
+    async def read() -> tuple[int, int]:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.001)
+                turns += 1
+
+        async with consuming(broker, request_timeout_ms=200) as consumer:
+            consumer.assign([T0])
+            counting = asyncio.create_task(count())
+            records = await consumer.poll(500)
+            counting.cancel()
+            return len(records), turns
+
+    found, turns = held(read())
+    assert found == 0
+    assert turns > 50
+
+
+def test_many_read_in_one_thread(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+
+    async def read(where: TopicPartition) -> list[int]:
+        async with consuming(broker) as consumer:
+            consumer.assign([where])
+            found: list[int] = []
+            async for record in consumer:
+                found.append(record.offset)
+                if len(found) == 10:
+                    return found
+        raise AssertionError("the loop over a consumer has no end")
+
+    async def all_of_them() -> list[list[int]]:
+        return await asyncio.gather(*(read(each) for each in [T0, T1] * 10))
+
+    assert held(all_of_them()) == [list(range(10))] * 20
+
+
+def test_a_cancelled_poll_loses_nothing(broker: MemoryBroker) -> None:
+    async def read() -> list[int]:
+        async with consuming(broker) as consumer:
+            consumer.assign([T0])
+            polling = asyncio.create_task(consumer.poll(60_000))
+            await asyncio.sleep(0.05)
+            polling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await polling
+            fill(broker, T0, 1)
+            found: list[int] = []
+            while len(found) < 10:
+                found += [each.offset for each in await consumer.poll(10_000)]
+            return found
+
+    assert held(read()) == list(range(10))
+
+
+def test_two_tasks_at_once_are_refused(broker: MemoryBroker) -> None:
+    async def read() -> None:
+        async with consuming(broker) as consumer:
+            consumer.assign([T0])
+            polling = asyncio.create_task(consumer.poll(60_000))
+            await asyncio.sleep(0.01)
+            with pytest.raises(LocalError, match="in use by another task; only wakeup"):
+                await consumer.poll(0)
+            consumer.wakeup()
+            with pytest.raises(WakeupError):
+                await polling
+
+    held(read())
+
+
+class Committing:
+    """An `async` listener that commits what is revoked, and tries to poll."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def on_partitions_revoked(
+        self, consumer: AIOConsumer, partitions: Collection[TopicPartition]
+    ) -> None:
+        await asyncio.sleep(0)
+        await consumer.commit()
+        with pytest.raises(LocalError, match="was called in a callback"):
+            await consumer.poll(0)
+        self.told.append("revoked")
+
+    async def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        await asyncio.sleep(0.01)
+        self.told.append("assigned")
+
+
+def test_a_listener_may_wait(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+
+    async def read() -> tuple[list[str], Any]:
+        listener = Committing()
+        async with consuming(broker, **IN_GROUP) as consumer:
+            consumer.subscribe(["t"], listener=listener)
+            count = 0
+            while count < 10:
+                count += len(await consumer.poll(1_000))
+            await consumer.unsubscribe()
+            committed = await consumer.committed([T0])
+        return listener.told, committed[T0]
+
+    told, committed = held(read())
+    assert told == ["assigned", "revoked"]
+    assert committed.offset == 10
+
+
+def test_a_blocking_consumer_takes_no_listener_that_waits(broker: MemoryBroker) -> None:
+    with pytest.raises(ConfigurationError, match="asynchronous method `on_partitions_revoked`"):
+        KafkaConsumer(bootstrap_servers=str(broker.address()), group_id="g", listener=Committing())
