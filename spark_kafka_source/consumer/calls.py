@@ -292,7 +292,8 @@ class ConsumerCalls:
             self._commits.due_seconds,
             self._subscription.next_look_seconds,
         ]
-        soonest_seconds = min(each for each in moments if each is not None)
+        # A millisecond more: what is due at almost the same time is asked for together.
+        soonest_seconds = min(each for each in moments if each is not None) + 0.001
         until = Deadline(soonest_seconds, deadline.timeout_ms)
         things = [*self._reading.waited_for, *self._subscription.waited_for]
         await self._waiting.once(until, things)

@@ -12,8 +12,7 @@ from spark_kafka_source import AIOConsumer, KafkaConsumer, TopicPartition
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
-from tests.consumer.consumers import IN_GROUP, QUICK, T0, T1
-from tests.consumer.test_kafka_consumer import fill
+from tests.consumer.consumers import IN_GROUP, QUICK, T0, T1, fill
 from tests.memory_broker import Action, MemoryBroker
 
 MOST_SECONDS = 20
