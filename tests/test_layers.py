@@ -81,7 +81,7 @@ MAY_TOUCH = {
     "pyspark": {"spark", "demo", "doctor"},
     "numpy": {"records", "values", "registry", "typed", "producer"},
     "pyarrow": {
-        *("records", "values", "registry", "typed", "consumer", "producer", "admin"),
+        *("records", "values", "registry", "typed", "consumer", "producer", "admin", "aio"),
         *("spark", "command_line"),
     },
     "crc32c": {"records"},

@@ -6,6 +6,8 @@ import pytest
 
 PUBLIC = {
     "spark_kafka_source": [
+        "AIOConsumer",
+        "AIOProducer",
         "AlterConfigOp",
         "Assignment",
         "Assignor",

@@ -333,7 +333,8 @@ class KafkaConsumer:
     ) -> None:
         """Commit without waiting. Commits keep their order.
 
-        A later `poll`, `commit` or `close` calls `callback` with the result.
+        The request goes out at once if the coordinator is known and connected, else with a later
+        call. A later `poll`, `commit` or `close` calls `callback` with the result.
         """
         self._calls.commit_async(offsets, callback)
 

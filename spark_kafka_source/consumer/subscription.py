@@ -363,7 +363,10 @@ class Subscription:
             self._look_at_seconds = 0.0  # A new topic may be the cause of the rebalance.
         self._metrics.rebalance_ended()
         if self._membership is not None:
-            self._positions.keep(sorted(self._membership.assignment))
+            assignment = self._membership.assignment
+            # A topic that is deleted from now on is not made again.
+            self._has_found_all |= {each.topic for each in assignment} >= self.topics
+            self._positions.keep(sorted(assignment))
         if self._listener is not None:
             await self._listener.assigned(partitions)
 
