@@ -195,11 +195,13 @@ class Conversations:
     def _begin_waiting(self) -> None:
         self._running = [each for each in self._running if not each.is_done]
         while self._waiting and len(self._running) < _MOST_AT_ONCE:
-            begun = self._waiting.popleft()
+            # In this order, a Ctrl-C in between leaves each conversation in one of the two at least.
+            begun = self._waiting[0]
             begun.go_on()
             self._has_news = True
             if not begun.is_done:
                 self._running.append(begun)
+            self._waiting.popleft()
 
 
 def wait_of_all(running: Iterable[Running[T]]) -> Wait:
