@@ -28,7 +28,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
 
-.PHONY: help demo docs test test-long test-matrix test-oldest test-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-long test-matrix test-oldest test-python smoke-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -59,12 +59,17 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# The tests without network and JVM, and a smoke suite, in the environment $(1).
-define small_suites
-	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
+# A smoke suite in the environment $(1).
+define smoke_suite
 	rm -rf build/smoke$(1) && mkdir -p build/smoke$(1)
 	cp -R tests pyproject.toml build/smoke$(1)
 	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
+endef
+
+# The tests without network and JVM, and a smoke suite, in the environment $(1).
+define small_suites
+	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
+	$(call smoke_suite,$(1))
 endef
 
 test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest dependencies
@@ -72,6 +77,9 @@ test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest d
 
 test-python: $(OTHER)/test  ## `make unit` and a smoke suite on PYTHON=python3.13
 	$(call small_suites,$(OTHER))
+
+smoke-python: $(OTHER)/test  ## the smoke suite alone on PYTHON=python3.12
+	$(call smoke_suite,$(OTHER))
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
