@@ -24,6 +24,8 @@ SEED ?= 0
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Else each worker of pytest, and each process that Spark starts, would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
@@ -154,6 +156,13 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 COMPILE := python -m compileall -q
 # Nor does Spark's own archive of pyspark have bytecode. Without it these processes import the
 # installed pyspark, which does: see docs/tuning.md.
+ARCHIVES = $(addprefix $(1)/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
+KERNELS := $(patsubst %,spark_kafka_source.%.compiled,records values values.json values.protobuf)
+# What the workers of pytest would each make for themselves: the tests as pytest rewrites them, and
+# the kernels in numba's cache, forty seconds of work.
+define make_ahead
+	printf '%s\n' 'pytest --collect-only' $(KERNELS) | xargs -P 2 -I % sh -c '$(1)/bin/python -W ignore::RuntimeWarning:runpy -m % > /dev/null'
+endef
 
 .venv/bin/python:
 	$(new_environment)
@@ -161,12 +170,13 @@ COMPILE := python -m compileall -q
 .venv/run: .venv/bin/python pyproject.toml Makefile
 	$(BIN)/$(INSTALL) --editable . 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) spark_kafka_source
-	rm -f $(addprefix .venv/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
+	rm -f $(call ARCHIVES,.venv)
 	touch $@
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,docs,fast,bench]' 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) tests
+	$(call make_ahead,.venv)
 	touch $@
 
 # Where there is no wheel of atheris, the fuzzer goes on without it, blind.
@@ -189,6 +199,8 @@ COMPILE := python -m compileall -q
 .venv-oldest/test: .venv-oldest/bin/python pyproject.toml tests/oldest.py
 	.venv-oldest/bin/python -m tests.oldest > .venv-oldest/constraints.txt
 	.venv-oldest/bin/$(INSTALL) --constraint .venv-oldest/constraints.txt --editable '.[test,fast]'
+	rm -f $(call ARCHIVES,.venv-oldest)
+	$(call make_ahead,.venv-oldest)
 	touch $@
 
 $(OTHER)/bin/python:
@@ -196,6 +208,8 @@ $(OTHER)/bin/python:
 
 $(OTHER)/test: $(OTHER)/bin/python pyproject.toml Makefile
 	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
+	rm -f $(call ARCHIVES,$(OTHER))
+	$(call make_ahead,$(OTHER))
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')
