@@ -70,6 +70,7 @@ endef
 
 # The tests without network and JVM, and a smoke suite, in the environment $(1).
 define small_suites
+	$(call make_ahead,$(1))
 	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
 	$(call smoke_suite,$(1))
 endef
@@ -200,7 +201,6 @@ endef
 	.venv-oldest/bin/python -m tests.oldest > .venv-oldest/constraints.txt
 	.venv-oldest/bin/$(INSTALL) --constraint .venv-oldest/constraints.txt --editable '.[test,fast]'
 	rm -f $(call ARCHIVES,.venv-oldest)
-	$(call make_ahead,.venv-oldest)
 	touch $@
 
 $(OTHER)/bin/python:
@@ -209,7 +209,6 @@ $(OTHER)/bin/python:
 $(OTHER)/test: $(OTHER)/bin/python pyproject.toml Makefile
 	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
 	rm -f $(call ARCHIVES,$(OTHER))
-	$(call make_ahead,$(OTHER))
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')
