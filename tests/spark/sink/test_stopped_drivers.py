@@ -35,8 +35,6 @@ from tests.spark.traffic import Events, wait_until
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 SOON_MS, PATIENCE_MS = 15_000, 60_000
-# A decided transaction stays open so long. Its test waits until that is over.
-DECIDED_MS = 30_000
 # The first task's transaction begins so long before the second one's, and times out before it.
 APART_SECONDS = 4.0
 ROWS = 3
@@ -215,7 +213,7 @@ def test_a_replay_that_takes_longer_than_the_decided_transactions(
     late: list[str], copy: Copy, driver: SparkChild
 ) -> None:
     with closing(SparkChild(MODULE)) as dying:
-        orders = copy.orders(copy.watch(Step.DECIDED, dying.pid), DECIDED_MS, {})
+        orders = copy.orders(copy.watch(Step.DECIDED, dying.pid), PATIENCE_MS, {})
         assert dying.run(orders.to_json()) == -signal.SIGKILL
         copy.reports.clear()
     first, second = copy.open()
