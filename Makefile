@@ -68,10 +68,10 @@ define smoke_suite
 	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
 endef
 
-# The tests without network and JVM, and a smoke suite, in the environment $(1).
+# The tests without network and JVM, with few examples, and a smoke suite, in the environment $(1).
 define small_suites
 	$(call make_ahead,$(1))
-	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
+	$(1)/bin/python -m pytest $(SIDE_BY_SIDE) --hypothesis-profile few
 	$(call smoke_suite,$(1))
 endef
 
@@ -92,7 +92,7 @@ value-parity: .venv/test  ## odd values beside Spark's own functions; the table 
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/soak tests/spark tests/notebooks
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/producer tests/exactly_once tests/soak tests/spark tests/notebooks
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
