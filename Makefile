@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
 
-.PHONY: help demo docs test test-long test-matrix test-oldest test-python smoke-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-long test-matrix test-oldest test-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -61,28 +61,24 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# A smoke suite in the environment $(1).
-define smoke_suite
+# Tests without network and JVM, with few examples, and a smoke suite, in the environment $(1). $(2)
+# are the folders of the tests; none for all.
+define small_suites
+	$(call make_ahead,$(1))
+	$(1)/bin/python -m pytest $(SIDE_BY_SIDE) --hypothesis-profile few $(2)
 	rm -rf build/smoke$(1) && mkdir -p build/smoke$(1)
 	cp -R tests pyproject.toml build/smoke$(1)
 	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
 endef
 
-# The tests without network and JVM, with few examples, and a smoke suite, in the environment $(1).
-define small_suites
-	$(call make_ahead,$(1))
-	$(1)/bin/python -m pytest $(SIDE_BY_SIDE) --hypothesis-profile few
-	$(call smoke_suite,$(1))
-endef
+# The packages that use other libraries than Python's own.
+WITH_LIBRARIES := $(addprefix tests/,records values typed registry consumer producer spark doctor dead_letters)
 
-test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest dependencies
-	$(call small_suites,.venv-oldest)
+test-oldest: .venv-oldest/test  ## what uses libraries, and a smoke suite, on the oldest dependencies
+	$(call small_suites,.venv-oldest,$(WITH_LIBRARIES))
 
 test-python: $(OTHER)/test  ## `make unit` and a smoke suite on PYTHON=python3.13
 	$(call small_suites,$(OTHER))
-
-smoke-python: $(OTHER)/test  ## the smoke suite alone on PYTHON=python3.12
-	$(call smoke_suite,$(OTHER))
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
@@ -92,7 +88,7 @@ value-parity: .venv/test  ## odd values beside Spark's own functions; the table 
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/producer tests/exactly_once tests/soak tests/spark tests/notebooks
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/cluster tests/consumer tests/delta tests/exactly_once tests/notebooks tests/producer tests/soak tests/spark tests/test_demo.py
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md

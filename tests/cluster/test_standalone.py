@@ -162,6 +162,7 @@ def test_typed_values_on_a_local_cluster(copying: Copying) -> None:
 # -- what dies meanwhile ---------------------------------------------------------------------------
 
 
+@pytest.mark.reliability_full  # a worker that dies takes its executor along: see below
 def test_an_executor_dies_in_mid_stream(copying: Copying) -> None:
     program = copying.copy("exactly-once")
     copying.wait_for_batches(2)
