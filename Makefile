@@ -24,6 +24,8 @@ SEED ?= 0
 # Spark finds its Python workers by this; unset, it would take the python3 on the PATH.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Else each worker of pytest, and each process that Spark starts, would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Each worker has its own session, brokers and registry; a file's tests stay with one worker.
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
@@ -59,16 +61,21 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# The tests without network and JVM, and a smoke suite, in the environment $(1).
+# Tests without network and JVM, with few examples, and a smoke suite, in the environment $(1). $(2)
+# are the folders of the tests; none for all.
 define small_suites
-	$(1)/bin/python -m pytest $(SIDE_BY_SIDE)
+	$(call make_ahead,$(1))
+	$(1)/bin/python -m pytest $(SIDE_BY_SIDE) --hypothesis-profile few $(2)
 	rm -rf build/smoke$(1) && mkdir -p build/smoke$(1)
 	cp -R tests pyproject.toml build/smoke$(1)
 	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
 endef
 
-test-oldest: .venv-oldest/test  ## `make unit` and a smoke suite on the oldest dependencies
-	$(call small_suites,.venv-oldest)
+# The packages that use other libraries than Python's own.
+WITH_LIBRARIES := $(addprefix tests/,records values typed registry consumer producer spark doctor dead_letters)
+
+test-oldest: .venv-oldest/test  ## what uses libraries, and a smoke suite, on the oldest dependencies
+	$(call small_suites,.venv-oldest,$(WITH_LIBRARIES))
 
 test-python: $(OTHER)/test  ## `make unit` and a smoke suite on PYTHON=python3.13
 	$(call small_suites,$(OTHER))
@@ -81,7 +88,7 @@ value-parity: .venv/test  ## odd values beside Spark's own functions; the table 
 
 reliability: .venv/test  ## faults on real brokers, fifty times each, and a table of what came of it
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/reliability --rounds 50 --reliability-table build/reliability.md
-	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/consumer tests/exactly_once tests/soak tests/spark tests/notebooks
+	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/cluster tests/consumer tests/delta tests/exactly_once tests/notebooks tests/producer tests/soak tests/spark tests/test_demo.py
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
 	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
@@ -146,6 +153,13 @@ INSTALL := python -m pip install --quiet --disable-pip-version-check
 COMPILE := python -m compileall -q
 # Nor does Spark's own archive of pyspark have bytecode. Without it these processes import the
 # installed pyspark, which does: see docs/tuning.md.
+ARCHIVES = $(addprefix $(1)/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
+KERNELS := $(patsubst %,spark_kafka_source.%.compiled,records values values.json values.protobuf)
+# What the workers of pytest would each make for themselves: the tests as pytest rewrites them, and
+# the kernels in numba's cache, forty seconds of work.
+define make_ahead
+	printf '%s\n' 'pytest --collect-only' $(KERNELS) | xargs -P 2 -I % sh -c '$(1)/bin/python -W ignore::RuntimeWarning:runpy -m % > /dev/null'
+endef
 
 .venv/bin/python:
 	$(new_environment)
@@ -153,12 +167,13 @@ COMPILE := python -m compileall -q
 .venv/run: .venv/bin/python pyproject.toml Makefile
 	$(BIN)/$(INSTALL) --editable . 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) spark_kafka_source
-	rm -f $(addprefix .venv/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
+	rm -f $(call ARCHIVES,.venv)
 	touch $@
 
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,docs,fast,bench]' 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) tests
+	$(call make_ahead,.venv)
 	touch $@
 
 # Where there is no wheel of atheris, the fuzzer goes on without it, blind.
@@ -181,6 +196,7 @@ COMPILE := python -m compileall -q
 .venv-oldest/test: .venv-oldest/bin/python pyproject.toml tests/oldest.py
 	.venv-oldest/bin/python -m tests.oldest > .venv-oldest/constraints.txt
 	.venv-oldest/bin/$(INSTALL) --constraint .venv-oldest/constraints.txt --editable '.[test,fast]'
+	rm -f $(call ARCHIVES,.venv-oldest)
 	touch $@
 
 $(OTHER)/bin/python:
@@ -188,6 +204,7 @@ $(OTHER)/bin/python:
 
 $(OTHER)/test: $(OTHER)/bin/python pyproject.toml Makefile
 	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
+	rm -f $(call ARCHIVES,$(OTHER))
 	touch $@
 
 SOURCES := pyproject.toml pyspark_pykafka.py $(shell find spark_kafka_source -type f -not -path '*/__pycache__/*')

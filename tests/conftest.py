@@ -19,6 +19,8 @@ pytest_plugins = ["tests.spark_session"]
 # A busy machine is slow, and a new one builds its tables first. This is no failure.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+# For what `make test` has shown already with many examples: another Python, other dependencies.
+settings.register_profile("few", settings.get_profile("untimed"), max_examples=10)
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,13 @@ def is_broker(words: list[str]) -> bool:
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "line", ["Apache Kafka is up", "|user-", "batch "], ids=["up", "rows", "batch"]
+    "line",
+    [
+        pytest.param("Apache Kafka is up", marks=pytest.mark.reliability_full),
+        "|user-",
+        pytest.param("batch ", marks=pytest.mark.reliability_full),
+    ],
+    ids=["up", "rows", "batch"],
 )
 def test_ctrl_c_ends_the_demo_wherever_it_is(line: str, tmp_path: Path) -> None:
     with started("-m", "spark_kafka_source.demo", TMPDIR=str(tmp_path)) as process:

@@ -48,8 +48,10 @@ class Copying:
         """Start a program that counts the rows."""
         return self._submit({"kind": "count", "source": self._source()}, ways)
 
-    def copy(self, guarantee: str, *, typed: bool = False, **ways: Any) -> Popen[str]:
-        """Start a program that copies the rows in `BATCHES` micro-batches.
+    def copy(
+        self, guarantee: str, *, typed: bool = False, batches: int = BATCHES, **ways: Any
+    ) -> Popen[str]:
+        """Start a program that copies the rows in so many micro-batches.
 
         If `typed`, the values are decoded on the way, and encoded again.
         """
@@ -58,7 +60,7 @@ class Copying:
             "topic": f"{self.topic}-copy",
             "deliveryGuarantee": guarantee,
         }
-        source = self._source() | {"maxOffsetsPerTrigger": str(ROWS // BATCHES)}
+        source = self._source() | {"maxOffsetsPerTrigger": str(ROWS // batches)}
         if typed:
             sink |= {"value.format": "json"}
             source |= {"value.format": "json", "value.schema": "n INT"}
@@ -121,14 +123,16 @@ def test_a_packed_environment(copying: Copying, archive: Path) -> None:
         "PYSPARK_PYTHON": "./environment/bin/python",
     }
     options = ["--archives", f"{archive}#environment"]
-    ended(copying.copy("exactly-once", options=options, environment=environment))
+    ended(copying.copy("exactly-once", batches=2, options=options, environment=environment))
     assert copying.verdict() == ALL_THERE
 
 
 def test_a_zip_on_both_paths(copying: Copying, package_zip: Path, bare_python: Path) -> None:
     environment = {"PYSPARK_PYTHON": str(bare_python), "PYTHONPATH": str(package_zip)}
     options = ["--py-files", str(package_zip)]
-    output = ended(copying.copy("exactly-once", options=options, environment=environment))
+    # A zip has no bytecode, so each Python process compiles the package: few micro-batches.
+    program = copying.copy("exactly-once", batches=2, options=options, environment=environment)
+    output = ended(program)
     assert "--py-files alone" not in output
     assert copying.verdict() == ALL_THERE
 
@@ -158,6 +162,7 @@ def test_typed_values_on_a_local_cluster(copying: Copying) -> None:
 # -- what dies meanwhile ---------------------------------------------------------------------------
 
 
+@pytest.mark.reliability_full  # a worker that dies takes its executor along: see below
 def test_an_executor_dies_in_mid_stream(copying: Copying) -> None:
     program = copying.copy("exactly-once")
     copying.wait_for_batches(2)

@@ -331,7 +331,7 @@ def _read_all(kafka: LocalKafka, topic: str) -> list[ck.Message]:
     consumer.assign([where])
     found: list[ck.Message] = []
     while len(found) < end:
-        batch = consumer.consume(1_000, timeout=30)
+        batch = consumer.consume(end - len(found), timeout=30)  # It waits until so many are there.
         assert batch
         found += batch
     consumer.close()

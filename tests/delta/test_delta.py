@@ -122,6 +122,7 @@ def batches(orders: DeltaOrders) -> int:
     return len(list(Path(orders.checkpoint, "commits").glob("[0-9]*")))
 
 
+@pytest.mark.reliability_full  # for minutes
 def test_kafka_to_delta_and_back(pipeline: Pipeline) -> None:
     ended = run_with_a_death(pipeline.to_table(), kill_at=2)
     assert ended < batches(pipeline.to_table())

@@ -25,7 +25,20 @@ del spark_kafka_source.testing.LocalKafka, spark_kafka_source.testing.Producer
 STILL_THERE = "assert spark.range(3).count() == 3; spark.stop()"
 
 
-@pytest.mark.parametrize("path", [pytest.param(each, marks=IN_SPARK) for each in NOTEBOOKS])
+# Those that take longest; all are run by `make reliability`.
+LONGEST = {"exactly_once", "typed_values"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            each, marks=(*IN_SPARK, *[pytest.mark.reliability_full] * (each.stem in LONGEST))
+        )
+        for each in NOTEBOOKS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_shows_what_is_written_in_it(path: Path) -> None:
     written = read(path)
     found = run(read(path))

@@ -83,9 +83,10 @@ def test_a_fast_producer_writes_to_all_partitions_alike(
     assert uneven(found) < 0.5
 
 
+# Twelve writes of more than a second. The shorter tests above hold ours to bounds of their own.
 @our_way
 @pytest.mark.java
-@pytest.mark.slow
+@pytest.mark.reliability_full
 def test_ours_are_as_even_as_javas_and_confluents(
     kafka: LocalKafka, program: JavaProgram, topic: str, way: Way
 ) -> None:

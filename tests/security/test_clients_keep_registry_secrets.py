@@ -12,7 +12,7 @@ import pytest
 from spark_kafka_source import KafkaConsumer, KafkaError, KafkaProducer, TopicPartition
 from spark_kafka_source.records import Record
 from tests.memory_broker import MemoryBroker
-from tests.registry.server import Reply, TestRegistry, error, registry_server
+from tests.registry.server import Reply, TestRegistry, error, registry_server, version
 
 SECRET = "canary-4711"
 IN_TIME_MS = 10_000
@@ -21,8 +21,8 @@ BEARER = {"schema_registry_bearer_auth_token": SECRET}
 ANSWERS: dict[str, Callable[[], Reply]] = {
     "denied": lambda: error(401, 40101, f"Basic {_encoded()} and {SECRET} are nobody here"),
     "forbidden": lambda: error(403, 40301, f"{SECRET} may not"),
-    "broken": lambda: Reply(500, SECRET.encode()),
-    "no schema": lambda: Reply(200, f'{{"schema": "{SECRET}", "id": 1, "version": 1}}'.encode()),
+    "broken": lambda: Reply(500, SECRET),
+    "no schema": lambda: version(SECRET, id=1),
     "elsewhere": lambda: Reply(302, headers={"Location": f"http://127.0.0.1:1/{SECRET}"}),
 }
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,8 +176,13 @@ def stand_still_at(step: Step, copy: Copy, driver: SparkChild) -> str:
     return copy.error(orders)
 
 
+def full(value: object) -> Any:
+    """Return a parameter for `make reliability` alone: each costs a minute of standing still."""
+    return pytest.param(value, marks=pytest.mark.reliability_full)
+
+
 # "A micro-batch that takes longer than `kafka.transaction.timeout.ms` fails, and is run again."
-@pytest.mark.parametrize("step", [Step.FENCED, Step.READ], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", [Step.FENCED, full(Step.READ)], ids=lambda step: step.name)
 def test_a_driver_that_stands_still_before_the_check(
     step: Step, copy: Copy, driver: SparkChild
 ) -> None:
@@ -188,7 +194,9 @@ def test_a_driver_that_stands_still_before_the_check(
 # "If a driver is gone for longer *after* a decision, the rows that are not committed by then are
 # lost. The error names the tasks and says what to do. It is never only a line in a log."
 @pytest.mark.parametrize(
-    "step", [Step.CHECKED, Step.RECORDED, Step.DECIDED, Step.ONE_ENDED], ids=lambda step: step.name
+    "step",
+    [full(Step.CHECKED), full(Step.RECORDED), Step.DECIDED, full(Step.ONE_ENDED)],
+    ids=lambda step: step.name,
 )
 def test_a_driver_that_stands_still_after_the_check(
     step: Step, copy: Copy, driver: SparkChild
@@ -208,7 +216,7 @@ def test_a_driver_that_stands_still_after_the_check(
 
 # "The driver commits the old transactions and aborts the new ones." A replay can take longer than
 # the old ones stay open.
-@pytest.mark.parametrize("late", [["1"], ["0", "1"]], ids=["one-task-late", "all-tasks-late"])
+@pytest.mark.parametrize("late", [["1"], full(["0", "1"])], ids=["one-task-late", "all-tasks-late"])
 def test_a_replay_that_takes_longer_than_the_decided_transactions(
     late: list[str], copy: Copy, driver: SparkChild
 ) -> None:
