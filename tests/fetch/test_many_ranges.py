@@ -3,6 +3,7 @@
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,9 @@ from spark_kafka_source.errors import KafkaTimeoutError, error_named
 from spark_kafka_source.fetch import FetchConfig, OffsetRange, RangeReader, TopicGoneError
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+)
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import fetches_of
@@ -153,6 +157,24 @@ def test_a_partition_without_a_leader_keeps_no_other_waiting(
         found.append(chunk.topic_partition.partition)
         if len(found) == 2:
             logs[1].leader_id = 1
+    assert sorted(found[:2]) == [0, 2]
+    assert found[2] == 1
+
+
+def test_a_leader_that_is_silent_about_its_log_keeps_no_other_waiting(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """Its answer comes only once all rows of the others are there."""
+    logs = broker.create_topic("t", 3)
+    fill(logs, 3)
+    logs[1].leader_epoch = 1
+    held = broker.hold(OffsetForLeaderEpochRequest)
+    ranges = [replace(each, leader_epoch=0) for each in ranges_of([3] * 3)]
+    found = []
+    for chunk in RangeReader(client, ranges, FetchConfig()).chunks():
+        found.append(chunk.topic_partition.partition)
+        if sorted(found) == [0, 2]:
+            held.release()
     assert sorted(found[:2]) == [0, 2]
     assert found[2] == 1
 
