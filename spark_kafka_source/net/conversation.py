@@ -195,7 +195,7 @@ class Conversations:
     def _begin_waiting(self) -> None:
         self._running = [each for each in self._running if not each.is_done]
         while self._waiting and len(self._running) < _MOST_AT_ONCE:
-            # In this order, a Ctrl-C in between leaves each conversation in one of the two at least.
+            # In this order a Ctrl-C in between loses none: it is in one of the two at least.
             begun = self._waiting[0]
             begun.go_on()
             self._has_news = True
