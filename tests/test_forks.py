@@ -130,13 +130,16 @@ def test_a_block_in_a_child_ends_without_a_word() -> None:
 
 
 FORKED_IN_C = """
-import ctypes, os, sys
+import ctypes, os, sys, threading, time
 from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
 
 (servers,) = sys.argv[1:]
 admin = KafkaAdmin(bootstrap_servers=servers)
 producer = KafkaProducer(bootstrap_servers=servers)
 producer.send("t", b"before").result(60)
+# A thread that ends holds a lock of Python's own. After such a fork no child could start a thread.
+while threading.active_count() > 2:  # This one, and the producer's.
+    time.sleep(0.01)
 child = ctypes.PyDLL(None).fork()  # Holds the interpreter's lock, and tells it nothing.
 if child == 0:
     for call in (admin.list_topics, producer.flush, producer.close):
