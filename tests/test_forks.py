@@ -137,8 +137,14 @@ from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
 admin = KafkaAdmin(bootstrap_servers=servers)
 producer = KafkaProducer(bootstrap_servers=servers)
 producer.send("t", b"before").result(60)
-# A thread that ends holds a lock of Python's own. After such a fork no child could start a thread.
-while threading.active_count() > 2:  # This one, and the producer's.
+# Such a fork copies the interpreter's lock as it is. While another thread waits for that lock, the copy
+# may be of no use. So all others must sleep: the producer's thread, which waits for sockets.
+def sleeping():
+    frames = [frame for number, frame in sys._current_frames().items() if number != me]
+    return [each.f_code.co_name for each in frames] == ["select"]
+
+me = threading.get_ident()
+while not sleeping():
     time.sleep(0.01)
 child = ctypes.PyDLL(None).fork()  # Holds the interpreter's lock, and tells it nothing.
 if child == 0:
