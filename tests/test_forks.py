@@ -137,7 +137,7 @@ from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
 admin = KafkaAdmin(bootstrap_servers=servers)
 producer = KafkaProducer(bootstrap_servers=servers)
 producer.send("t", b"before").result(60)
-# Such a fork copies the interpreter's lock as it is. While another thread waits for that lock, the copy
+# Such a fork copies the interpreter's lock as it is. While another thread waits for it, the copy
 # may be of no use. So all others must sleep: the producer's thread, which waits for sockets.
 def sleeping():
     frames = [frame for number, frame in sys._current_frames().items() if number != me]
