@@ -130,13 +130,22 @@ def test_a_block_in_a_child_ends_without_a_word() -> None:
 
 
 FORKED_IN_C = """
-import ctypes, os, sys
+import ctypes, os, sys, threading, time
 from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
 
 (servers,) = sys.argv[1:]
 admin = KafkaAdmin(bootstrap_servers=servers)
 producer = KafkaProducer(bootstrap_servers=servers)
 producer.send("t", b"before").result(60)
+# Such a fork copies the interpreter's lock as it is. While another thread waits for it, the copy
+# may be of no use. So all others must sleep: the producer's thread, which waits for sockets.
+def sleeping():
+    frames = [frame for number, frame in sys._current_frames().items() if number != me]
+    return [each.f_code.co_name for each in frames] == ["select"]
+
+me = threading.get_ident()
+while not sleeping():
+    time.sleep(0.01)
 child = ctypes.PyDLL(None).fork()  # Holds the interpreter's lock, and tells it nothing.
 if child == 0:
     for call in (admin.list_topics, producer.flush, producer.close):

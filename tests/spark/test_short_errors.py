@@ -47,7 +47,7 @@ def test_frames_and_our_own_causes_are_left_out() -> None:
     assert text.rstrip().endswith("KafkaTimeoutError: what matters")
     assert "its cause" not in text
     assert "deep" not in text
-    assert len(text.splitlines()) < 12
+    assert text.count('  File "') < 5  # Newer Pythons mark a place below some frames.
 
 
 def test_a_cause_in_the_users_own_code_stays() -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from google.protobuf.descriptor import FieldDescriptor as F
 
@@ -241,4 +242,6 @@ def as_arrow(value: Any, kind: pa.DataType) -> Any:
         return [(as_arrow(a, kind.key_type), as_arrow(b, kind.item_type)) for a, b in value]
     if isinstance(value, list):
         return [as_arrow(each, kind.value_type) for each in value]
+    if pa.types.is_float16(kind) and value is not None:
+        return np.float16(value)  # An older Arrow takes only numpy's own.
     return value
