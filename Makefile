@@ -42,12 +42,12 @@ demo: .venv/run  ## a real broker, a producer, a streaming query whose rows and 
 docs: .venv/test  ## the site of the documentation, in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-test: lint types .venv/test  ## style, types and all tests: real brokers, Spark's own connector
+test: lint types .venv/ahead  ## style, types and all tests: real brokers, Spark's own connector
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not long and $(EVERY_DAY)" --ignore tests/matrix
 
 # Clusters and drivers that are killed keep the cores busy.
 test-long: WORKERS = 2
-test-long: .venv/test  ## what `make test` leaves out: clusters, notebooks, examples, faults; CI runs it too
+test-long: .venv/ahead  ## what `make test` leaves out: clusters, notebooks, examples, faults; CI runs it too
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "long and $(EVERY_DAY)"
 
 test-matrix: $(SPARK:%=test-spark-%)  ## what a user meets on Spark 4.0 to 4.3, or on SPARK="4.0 4.3"
@@ -156,9 +156,10 @@ COMPILE := python -m compileall -q
 ARCHIVES = $(addprefix $(1)/lib/python*/site-packages/pyspark/python/lib/,pyspark.zip py4j-*-src.zip)
 KERNELS := $(patsubst %,spark_kafka_source.%.compiled,records values values.json values.protobuf)
 # What the workers of pytest would each make for themselves: the tests as pytest rewrites them, and
-# the kernels in numba's cache, forty seconds of work.
+# the kernels in numba's cache, forty seconds of work. A fault is left to the run of pytest, which
+# tells it.
 define make_ahead
-	printf '%s\n' 'pytest --collect-only' $(KERNELS) | xargs -P 2 -I % sh -c '$(1)/bin/python -W ignore::RuntimeWarning:runpy -m % > /dev/null'
+	-printf '%s\n' 'pytest --collect-only' $(KERNELS) | xargs -P 2 -I % sh -c '$(1)/bin/python -W ignore::RuntimeWarning:runpy -m % > /dev/null'
 endef
 
 .venv/bin/python:
@@ -173,6 +174,9 @@ endef
 .venv/test: .venv/run
 	$(BIN)/$(INSTALL) --editable '.[test,dev,docs,fast,bench]' 'pyspark==$(PYSPARK)'
 	$(BIN)/$(COMPILE) tests
+	touch $@
+
+.venv/ahead: .venv/test
 	$(call make_ahead,.venv)
 	touch $@
 

@@ -97,7 +97,7 @@ class MemoryBroker:
 
     def __exit__(self, *_: object) -> None:
         for node in self._nodes.values():
-            self._run(node.stop())
+            self._run(node.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -91,23 +91,33 @@ class Node:
         self.error: BaseException | None = None
         self._cluster, self._respond, self._tls = cluster, respond, tls
         self._listening: socket.socket | None = None
+        self._reserved: socket.socket | None = None
         self._conversations: dict[asyncio.Task[None], socket.socket] = {}
 
     async def start(self) -> int:
         """Listen: on a free port at first, on the same port after `stop`."""
-        self._listening = socket.create_server((HOST, self.port))
+        self._listening = self._reserved or socket.create_server((HOST, 0))
+        self._reserved = None
+        _reuse(self._listening, is_on=True)
+        self._listening.listen()
         self._listening.setblocking(False)
         self.port = int(self._listening.getsockname()[1])
         asyncio.get_running_loop().add_reader(self._listening, self._accept)
         return self.port
 
     async def stop(self) -> None:
-        """Stop listening, and close all connections."""
+        """Stop listening, and close all connections. The port refuses, and stays this node's."""
         if self._listening is not None:
             asyncio.get_running_loop().remove_reader(self._listening)
             self._listening.close()
-            self._listening = None
+            self._listening, self._reserved = None, _reserve(self.port)
         await self.hang_up()
+
+    async def close(self) -> None:
+        """Stop, and give the port back."""
+        await self.stop()
+        if self._reserved is not None:
+            self._reserved.close()
 
     async def hang_up(self) -> None:
         """Close all connections, but go on listening."""
@@ -202,3 +212,20 @@ def _frame(
         version = 0  # Any client can read version 0 (KIP-511).
     content = encode(ResponseHeader(correlation_id), header_version) + encode(response, version)
     return len(content).to_bytes(4) + content
+
+
+def _reserve(port: int) -> socket.socket:
+    """Return a socket that holds the port but does not listen.
+
+    A stopped node's port is a free one to everybody else: another test's broker, or the near end of
+    any connection, would take it before the node starts again.
+    """
+    reserved = socket.socket()
+    _reuse(reserved, is_on=True)  # Connections that the node closed linger on its port.
+    reserved.bind((HOST, port))
+    _reuse(reserved, is_on=False)
+    return reserved
+
+
+def _reuse(bound: socket.socket, *, is_on: bool) -> None:
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, is_on)

@@ -27,16 +27,12 @@ STILL_THERE = "assert spark.range(3).count() == 3; spark.stop()"
 
 # Those that take longest; all are run by `make reliability`.
 LONGEST = {"exactly_once", "typed_values"}
+IN_FULL = (*IN_SPARK, pytest.mark.reliability_full)
 
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(
-            each, marks=(*IN_SPARK, *[pytest.mark.reliability_full] * (each.stem in LONGEST))
-        )
-        for each in NOTEBOOKS
-    ],
+    [pytest.param(each, marks=IN_FULL if each.stem in LONGEST else IN_SPARK) for each in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
 def test_shows_what_is_written_in_it(path: Path) -> None:
@@ -63,7 +59,7 @@ def order(partition: int, number: int) -> Record:
         pytest.param("quickstart", "orders", 3, 1000, order, marks=IN_SPARK),
         pytest.param(
             *("backfill_by_offset_range", "events", 2, 5000, event),
-            marks=(*IN_SPARK, pytest.mark.reliability_full),
+            marks=IN_FULL,
         ),
     ],
 )

@@ -21,6 +21,7 @@ from spark_kafka_source.net.sasl.token_endpoint import (
     token_endpoint_url,
 )
 from spark_kafka_source.secret import Secret
+from tests.net.ports import refused_port
 from tests.net.sasl.token_server import Answer, TokenServer, token_answer, token_server
 from tests.net.sasl.tokens_of_tests import Clock
 
@@ -144,12 +145,11 @@ def test_an_answer_cut_short_may_heal(server: TokenServer) -> None:
 
 
 def test_nobody_there(server: TokenServer) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    endpoint = replace(endpoint_of(server), url=f"http://localhost:{port}/")
     clock = Clock()
-    with pytest.raises(TokenUnavailableError, match="ConnectionRefusedError") as raised:
-        ask(endpoint, clock)
+    with refused_port() as port:
+        endpoint = replace(endpoint_of(server), url=f"http://localhost:{port}/")
+        with pytest.raises(TokenUnavailableError, match="ConnectionRefusedError") as raised:
+            ask(endpoint, clock)
     assert len(clock.pauses) == 6
     assert CANARY not in str(raised.value)
 

@@ -1,0 +1,24 @@
+"""What the in-memory broker does with its ports."""
+
+import socket
+
+import pytest
+
+from tests.memory_broker import MemoryBroker
+
+
+def test_a_stopped_node_keeps_its_port_and_refuses() -> None:
+    with MemoryBroker() as broker:
+        address = broker.address()
+        met = (address.host, address.port)
+        for _ in range(3):
+            # The node closes first, so its end of this connection lingers on the port.
+            with socket.create_connection(met) as client:
+                broker.stop(0)
+                assert client.recv(1) == b""
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(met)
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server(met)
+            broker.start(0)
+            assert broker.address() == address
