@@ -7,8 +7,9 @@ cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), sta
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
+from functools import partial
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import (
@@ -26,17 +27,17 @@ from spark_kafka_source.groups.assignors import (
     Subscription,
 )
 from spark_kafka_source.groups.assignors.given import check_user_data
-from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, Keep, State
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
 from spark_kafka_source.groups.participant import (
-    LONGEST_FAREWELL_MS,
     UNTIL_WOKEN_SECONDS,
-    Outgoing,
+    Ask,
+    LeftError,
     Participant,
+    Say,
     Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
@@ -44,7 +45,6 @@ from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
-    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
@@ -63,6 +63,22 @@ logger = logging.getLogger(__name__)
 # ends.
 _AFTER_REBALANCE_TIMEOUT_MS = 5_000
 _INCONSISTENT = error_named("INCONSISTENT_GROUP_PROTOCOL").code
+_MEMBER_ID_REQUIRED = error_named("MEMBER_ID_REQUIRED").code
+
+
+class State(Enum):
+    """States as in Kafka's `MemberState`, with FENCED and ASSIGNED added."""
+
+    UNJOINED = "in no generation; the next poll begins to join one"
+    PREPARING_REBALANCE = "JoinGroup: the coordinator gathers the members"
+    COMPLETING_REBALANCE = "SyncGroup: the leader divides the partitions"
+    FENCED = "another member has its instance id; it can only leave"
+    ASSIGNED = "in a generation; the next poll takes its assignment over"
+    STABLE = "in a generation, with its assignment"
+
+
+_JOINING = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+_IN_GENERATION = (State.ASSIGNED, State.STABLE)
 
 
 class ClassicParticipant(Participant):
@@ -93,10 +109,8 @@ class ClassicParticipant(Participant):
         self._joined_with: frozenset[str] = frozenset()
         self._rejoin_reason: str | None = None
         self._join_reason: str | None = None
-        self._sync = SyncGroupRequest()
         self._assigned = Assignment(())
         self._subscription: frozenset[str] = frozenset()
-        self._heartbeat_at_seconds = 0.0
         # Only the leader watches the topics.
         self._watch: TopicWatch | None = None
 
@@ -118,25 +132,11 @@ class ClassicParticipant(Participant):
         None while it has no generation, or while it is joining another.
         """
         with self.changed:
-            between = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
-            if self._generation_id == NO_GENERATION or self._state in between:
+            if self._generation_id == NO_GENERATION or self._state in _JOINING:
                 return None
             return Member(
                 self._group_id, self._member_id, self._generation_id, self._group_instance_id
             )
-
-    def _after(self, event: Event) -> bool:
-        """Apply the event. Return False if it came too late to matter."""
-        found = TRANSITIONS.get((self._state, event))
-        if found is None:
-            logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
-            return False
-        self._state, keep = found
-        if keep is not Keep.ALL:
-            self._generation_id, self._watch = NO_GENERATION, None
-        if keep is Keep.NOTHING:
-            self._member_id = NO_MEMBER_ID
-        return True
 
     # -- in the thread that polls ------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class ClassicParticipant(Participant):
         with self.changed:
             was_in_generation = self._generation_id != NO_GENERATION
         if not was_in_generation:
-            await self._lose(first_error)
+            await self._tell_lost(first_error)
         else:
             dropped = self._given_up_before_joining()
             # With eager assignors the listener is called even without partitions, as in Kafka.
@@ -202,14 +202,10 @@ class ClassicParticipant(Participant):
             if is_in_generation or not self.assignment:
                 self._join_reason, self._rejoin_reason = self._rejoin_reason, None
                 self._joined_with = self._subscription
-                self._after(Event.PREPARED)
+                if self._state in (State.UNJOINED, State.STABLE):
+                    self._state = State.PREPARING_REBALANCE
                 self.to_coordinator.wake()
         first_error.reraise()
-
-    async def _lose(self, first_error: FirstError) -> None:
-        if self.assignment:
-            await first_error.tell(self._listener.lost, self.assignment)
-            self.assignment = frozenset()
 
     async def _take_over(self) -> None:
         first_error = FirstError()
@@ -231,49 +227,68 @@ class ClassicParticipant(Participant):
         else:
             self.rejoin("the assignment is that of an older subscription")
         with self.changed:
-            self._after(Event.TAKEN_OVER)
+            if self._state is State.ASSIGNED:
+                self._state = State.STABLE
         first_error.reraise()
 
-    async def leave(self, deadline: Deadline, reason: str) -> None:
-        """Give up all partitions, and tell the coordinator unless the member is static."""
-        first_error = FirstError()
-        if self.assignment:
-            told = self._listener.lost if self.member is None else self._listener.revoked
-            await first_error.tell(told, self.assignment)
-            self.assignment = frozenset()
-        with self.changed:
-            self._subscription = self._joined_with = frozenset()
-            self._rejoin_reason = self._failure = None
-            self._go(deadline, reason)
-        first_error.reraise()
-
-    def _go(self, deadline: Deadline, reason: str) -> None:
-        if self._member_id != NO_MEMBER_ID and self._group_instance_id is None:
-            identity = MemberIdentity(self._member_id, reason=reason)
-            self._say_farewell(LeaveGroupRequest(self._group_id, members=[identity]), deadline)
-        self._asking = None
-        self._after(Event.LEFT)
+    def _unsubscribe(self) -> None:
+        self.assignment, self._rejoin_reason = frozenset(), None
+        self._subscription = self._joined_with = frozenset()
+        self._lose()
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self, now_seconds: float) -> Outgoing | float:
-        if self._state is State.PREPARING_REBALANCE:
-            return Outgoing(self._join_request(), self._rebalance_deadline(), is_held=True)
-        if self._state is State.COMPLETING_REBALANCE:
-            return Outgoing(self._sync, self._rebalance_deadline(), is_held=True)
-        if self._state in (State.UNJOINED, State.FENCED):
+    def _next(self, ask: Ask) -> Conversation[None] | float:
+        if self._state in _JOINING:
+            return self._join(ask, self._join_request())
+        if self._state not in _IN_GENERATION:
             return UNTIL_WOKEN_SECONDS
-        wait_seconds = self._heartbeat_at_seconds - now_seconds
-        if wait_seconds <= 0:
-            return Outgoing(
-                HeartbeatRequest(
-                    self._group_id, self._generation_id, self._member_id, self._group_instance_id
-                ),
-                Deadline.after_ms(self.config.session_timeout_ms),
-            )
+        wait_seconds = self._heartbeat_seconds()
         if self._watch is not None and self._state is State.STABLE:
-            wait_seconds = min(wait_seconds, max(self._watch.due_seconds - now_seconds, 0.0))
-        return wait_seconds
+            look_seconds = self._watch.due_seconds - self._clock()
+            if look_seconds <= 0:
+                return self._look(self._watch, self._watch.due_topics())
+            wait_seconds = min(wait_seconds, look_seconds)
+        return wait_seconds if wait_seconds > 0 else self._beat(ask)
+
+    async def _join(self, ask: Ask, request: JoinGroupRequest) -> None:
+        """Join the next generation, and get this member's assignment in it."""
+        deadline = self._rebalance_deadline()
+        joined = await ask(request, deadline, self._check_joined, is_held=True)
+        watch, assignments = None, list[SyncGroupRequestAssignment]()
+        if joined.leader == joined.member_id:
+            divided, assignments = await divide(
+                joined,
+                self._assignors[joined.protocol_name or ""],
+                self._topics_of,
+                is_cooperative=self.is_cooperative,
+            )
+            watch = self._watch_of(divided)
+        with self._taking_in():
+            self._state = State.COMPLETING_REBALANCE
+            self._member_id, self._generation_id = joined.member_id, joined.generation_id
+            self._protocol_name = joined.protocol_name or ""
+            self._watch = watch
+            if self._left_to_poll_seconds() <= 0:
+                self._expire()
+                raise LeftError
+        sync = SyncGroupRequest(
+            self._group_id,
+            joined.generation_id,
+            joined.member_id,
+            self._group_instance_id,
+            PROTOCOL_TYPE,
+            joined.protocol_name,
+            assignments,
+        )
+        synced = await ask(sync, self._rebalance_deadline(), self._check_synced, is_held=True)
+        # The assignment has no bytes at all if the leader does not know the member.
+        empty = not synced.assignment
+        assigned = Assignment(()) if empty else Assignment.decode(synced.assignment)
+        with self._taking_in():
+            self._state, self._assigned = State.ASSIGNED, assigned
+            self._heard()
+            self.to_consumer.wake()
 
     def _rebalance_deadline(self) -> Deadline:
         return Deadline.after_ms(self.config.max_poll_interval_ms + _AFTER_REBALANCE_TIMEOUT_MS)
@@ -305,41 +320,19 @@ class ClassicParticipant(Participant):
             rack_id=self.config.client_rack or None,
         )
 
-    async def answered(self, request: Any, response: Any) -> None:
-        """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
-        await _TAKE_IN[type(request)](self, request, response)
-
-    async def _joined(self, request: JoinGroupRequest, response: JoinGroupResponse) -> None:
-        if response.error_code == error_named("MEMBER_ID_REQUIRED").code:
-            with self.changed:
-                if self.wanted(request):
-                    self._member_id = response.member_id
+    def _check_joined(self, response: JoinGroupResponse) -> None:
+        if response.error_code == _MEMBER_ID_REQUIRED:
+            with self._taking_in():
+                self._member_id = response.member_id
         self._check(response.error_code, "JoinGroup")
         self._check_protocol("JoinGroup", response.protocol_type, PROTOCOL_TYPE)
         if response.protocol_name not in self._assignors:
             self._check(_INCONSISTENT, f"JoinGroup with assignor {response.protocol_name!r}")
-        watch, assignments = None, list[SyncGroupRequestAssignment]()
-        if response.leader == response.member_id:
-            assignor = self._assignors[response.protocol_name or ""]
-            divided, assignments = await divide(
-                response, assignor, self._topics_of, is_cooperative=self.is_cooperative
-            )
-            watch = self._watch_of(divided)
-        with self.changed:
-            if not self.wanted(request) or not self._after(Event.JOINED):
-                return
-            self._member_id, self._generation_id = response.member_id, response.generation_id
-            self._protocol_name = response.protocol_name or ""
-            self._watch = watch
-            self._sync = SyncGroupRequest(
-                self._group_id,
-                response.generation_id,
-                response.member_id,
-                self._group_instance_id,
-                PROTOCOL_TYPE,
-                response.protocol_name,
-                assignments,
-            )
+
+    def _check_synced(self, response: SyncGroupResponse) -> None:
+        self._check(response.error_code, "SyncGroup")
+        self._check_protocol("SyncGroup", response.protocol_type, PROTOCOL_TYPE)
+        self._check_protocol("SyncGroup", response.protocol_name, self._protocol_name)
 
     def _check_protocol(self, what: str, found: str | None, expected: str) -> None:
         """Check the protocol in an answer.
@@ -349,70 +342,53 @@ class ClassicParticipant(Participant):
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
 
-    async def _synced(self, request: SyncGroupRequest, response: SyncGroupResponse) -> None:
-        self._check(response.error_code, "SyncGroup")
-        self._check_protocol("SyncGroup", response.protocol_type, PROTOCOL_TYPE)
-        self._check_protocol("SyncGroup", response.protocol_name, request.protocol_name or "")
-        # The assignment has no bytes at all if the leader does not know the member.
-        empty = not response.assignment
-        assigned = Assignment(()) if empty else Assignment.decode(response.assignment)
-        with self.changed:
-            if self.wanted(request) and self._after(Event.SYNCED):
-                self._assigned = assigned
-                self._succeeded()
-                self._heard()
-                self.to_consumer.wake()
-
-    def _heard(self) -> None:
-        self._heartbeat_at_seconds = self._clock() + self.config.heartbeat_interval_ms / 1000
-
-    async def _beaten(self, request: HeartbeatRequest, response: HeartbeatResponse) -> None:
-        self._check(response.error_code, "Heartbeat")
-        with self.changed:
-            if self.wanted(request):
-                self._succeeded()
-                self._heard()
-
-    async def _left(self, _: LeaveGroupRequest, response: LeaveGroupResponse) -> None:
-        self._check(response.error_code, "LeaveGroup")
-        for each in response.members:
-            self._check(each.error_code, "LeaveGroup")
-        with self.changed:
-            self._has_said_farewell()
-
-    def _farewell_failed(self, farewell: Outgoing, error: Exception) -> None:
-        leaving: Any = farewell.request
-        if isinstance(error, UnsupportedVersionError) and leaving.members:
-            # Before v3 LeaveGroup names one member only.
-            alone = LeaveGroupRequest(self._group_id, leaving.members[0].member_id)
-            self._say_farewell(alone, farewell.deadline)
-        else:
-            super()._farewell_failed(farewell, error)
-
-    def _react(self, found: Reaction, request: Any, error: Exception) -> None:
-        if found is Reaction.RETRY:
-            self._pause()
-            self._after(Event.JOIN_AGAIN)
-        elif found is Reaction.JOIN_AGAIN:
-            self._pause(first_is_free=True)
-            self._after(Event.JOIN_AGAIN)
-        elif found is Reaction.REBALANCE:
-            if self._state in (State.ASSIGNED, State.STABLE):
-                self._rejoin_reason = self._rejoin_reason or "the group is rebalancing"
-            self._succeeded()
+    async def _beat(self, ask: Ask) -> None:
+        request = HeartbeatRequest(
+            self._group_id, self._generation_id, self._member_id, self._group_instance_id
+        )
+        deadline = Deadline.after_ms(self.config.session_timeout_ms)
+        await ask(request, deadline, lambda found: self._check(found.error_code, "Heartbeat"))
+        with self._taking_in():
             self._heard()
-        elif found in _LOST:
-            self._pause(first_is_free=True)
-            self._after(_LOST[found])
-        else:
-            self._after(Event.FAILED)
-        if found in (Reaction.RAISE, Reaction.FENCED):
-            self._fail(error)
-        self.to_consumer.wake()
 
-    def _break(self, error: Exception) -> None:
-        self._after(Event.FAILED)
-        self._fail(error)
+    def _farewell_to_say(self, reason: str) -> Say | None:
+        if self._member_id == NO_MEMBER_ID or self._group_instance_id is not None:
+            return None
+        return partial(self._leave_group, MemberIdentity(self._member_id, reason=reason))
+
+    async def _leave_group(self, member: MemberIdentity, ask: Ask, deadline: Deadline) -> None:
+        request = LeaveGroupRequest(self._group_id, members=[member])
+        try:
+            await ask(request, deadline, self._check_left)
+        except UnsupportedVersionError:  # Before v3 LeaveGroup names one member only.
+            alone = LeaveGroupRequest(self._group_id, member.member_id)
+            await ask(alone, deadline, self._check_left)
+
+    def _check_left(self, response: LeaveGroupResponse) -> None:
+        for code in (response.error_code, *(each.error_code for each in response.members)):
+            self._check(code, "LeaveGroup")
+
+    def _react(self, found: Reaction) -> None:
+        if found is Reaction.REBALANCE:
+            if self._state in _IN_GENERATION:
+                self._rejoin_reason = self._rejoin_reason or "the group is rebalancing"
+        elif found is Reaction.LOSE_GENERATION:
+            self._lose_generation()
+        elif found is Reaction.LOSE_MEMBER:
+            self._lose()
+        elif found is Reaction.FENCED:
+            self._lose()
+            self._state = State.FENCED
+        elif self._state in _JOINING:
+            is_raised = found is Reaction.RAISE
+            self._state = State.UNJOINED if is_raised else State.PREPARING_REBALANCE
+
+    def _lose(self) -> None:
+        self._lose_generation()
+        self._member_id = NO_MEMBER_ID
+
+    def _lose_generation(self) -> None:
+        self._state, self._generation_id, self._watch = State.UNJOINED, NO_GENERATION, None
 
     @property
     def _is_fenced(self) -> bool:
@@ -420,48 +396,24 @@ class ClassicParticipant(Participant):
 
     @property
     def _is_member(self) -> bool:
-        return self._state in (State.COMPLETING_REBALANCE, State.ASSIGNED, State.STABLE)
-
-    def _expire(self) -> None:
-        self._warn_of_expiry()
-        self._go(Deadline.after_ms(LONGEST_FAREWELL_MS), "the consumer did not poll in time")
-        self.to_consumer.wake()
+        return self._state in _IN_GENERATION
 
     def _watch_of(self, divided: Cluster) -> TopicWatch:
         # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
         by_rack = bool(self.config.client_rack)
         return TopicWatch(divided, self._max_age_seconds, self._retry, self._clock, by_rack=by_rack)
 
-    async def prepare(self) -> None:
+    async def _look(self, watch: TopicWatch, topics: Collection[str]) -> None:
         """Let the leader join again if the partitions of its topics have changed."""
-        with self.changed:
-            watch = self._watch
-            is_stable = self._state is State.STABLE
-            if watch is None or not is_stable or watch.due_seconds > self._clock():
-                return
-            due = watch.due_topics()
         try:
             # Heartbeats wait for the answer, so the session must not end before it.
             longest_ms = min(LONGEST_LOOKUP_MS, self.config.session_timeout_ms // 3)
-            cluster = await self._topics_of(due, Deadline.after_ms(longest_ms))
+            cluster = await self._topics_of(topics, Deadline.after_ms(longest_ms))
         except KafkaError as error:
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
         with self.changed:
-            changed = watch.changed(due, cluster)
+            changed = watch.changed(topics, cluster)
             if changed and self._watch is watch:
                 self._rejoin_reason = f"the partitions of {', '.join(changed)} have changed"
                 self.to_consumer.wake()
-
-
-_LOST: Mapping[Reaction, Event] = {
-    Reaction.LOSE_GENERATION: Event.GENERATION_LOST,
-    Reaction.LOSE_MEMBER: Event.MEMBER_LOST,
-    Reaction.FENCED: Event.FENCED,
-}
-_TAKE_IN: Mapping[type, Callable[[ClassicParticipant, Any, Any], Conversation[None]]] = {
-    JoinGroupRequest: ClassicParticipant._joined,
-    SyncGroupRequest: ClassicParticipant._synced,
-    HeartbeatRequest: ClassicParticipant._beaten,
-    LeaveGroupRequest: ClassicParticipant._left,
-}

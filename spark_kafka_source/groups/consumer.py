@@ -8,23 +8,18 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
-from typing import Any
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.groups.config import GroupConfig
-from spark_kafka_source.groups.consumer_states import (
-    CONSUMER_TRANSITIONS,
-    ConsumerEvent,
-    ConsumerState,
-)
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.participant import (
-    LONGEST_FAREWELL_MS,
     UNTIL_WOKEN_SECONDS,
-    Outgoing,
+    Ask,
     Participant,
+    Say,
     Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
@@ -51,6 +46,18 @@ NamesOf = Callable[[Collection[uuid.UUID], Deadline], Conversation[Mapping[uuid.
 
 Owned = frozenset[tuple[uuid.UUID, int]]
 _NOTHING: Owned = frozenset()
+
+
+class ConsumerState(Enum):
+    """States as in Kafka's `MemberState`."""
+
+    UNSUBSCRIBED = "not a member; the next poll joins if there is a subscription"
+    JOINING = "it asks to be a member, with epoch 0"
+    RECONCILING = "its target has changed; the next poll takes the target over"
+    ACKNOWLEDGING = "it owns its target, and tells the coordinator"
+    STABLE = "it owns its target, and the coordinator knows"
+    FENCED = "the coordinator does not know it; the next poll gives everything up as lost"
+    FATAL = "another member has its instance id; it can only leave"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +97,6 @@ class ConsumerParticipant(Participant):
         self._told: _Wanted | None = None
         self._target: Owned = _NOTHING
         self._owned: Owned = _NOTHING
-        self._acknowledgement: ConsumerGroupHeartbeatRequest | None = None
-        self._heartbeat_at_seconds = 0.0
 
     @property
     def state(self) -> ConsumerState:
@@ -105,17 +110,6 @@ class ConsumerParticipant(Participant):
             if not self._is_member:
                 return None
             return Member(self._group_id, self._member_id, self._epoch, self._group_instance_id)
-
-    def _after(self, event: ConsumerEvent) -> bool:
-        """Apply the event. Return False if it came too late to matter."""
-        found = CONSUMER_TRANSITIONS.get((self._state, event))
-        if found is None:
-            logger.debug("Group %r: %s, too late in %s", self._group_id, event, self._state)
-            return False
-        self._state = found
-        if event in (ConsumerEvent.LOST, ConsumerEvent.TAKEN_OVER, ConsumerEvent.LEFT):
-            self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
-        return True
 
     # -- in the thread that polls ------------------------------------------------------------------
 
@@ -147,14 +141,14 @@ class ConsumerParticipant(Participant):
 
     async def _join(self) -> None:
         with self.changed:
-            self._after(ConsumerEvent.SUBSCRIBED)
+            if self._state in (ConsumerState.UNSUBSCRIBED, ConsumerState.FENCED):
+                self._state = ConsumerState.JOINING
             self.to_coordinator.wake()
 
     async def _give_up(self) -> None:
         first_error = FirstError()
-        if self.assignment:
-            await first_error.tell(self._listener.lost, self.assignment)
-        self._own(_NOTHING)
+        await self._tell_lost(first_error)
+        self._owned = _NOTHING
         await self._join()
         first_error.reraise()
 
@@ -179,46 +173,54 @@ class ConsumerParticipant(Participant):
             await first_error.tell(self._listener.assigned, self._named(added))
             with self.changed:
                 # The target may have changed meanwhile. Another step then takes it over.
-                if self._target == target and self._after(ConsumerEvent.RECONCILED):
+                if self._target == target and self._state is ConsumerState.RECONCILING:
+                    self._state = ConsumerState.ACKNOWLEDGING
                     self.to_coordinator.wake()
         first_error.reraise()
 
-    async def leave(self, deadline: Deadline, reason: str) -> None:
-        """Give up all partitions and tell the coordinator. KIP-848 has no reasons."""
-        first_error = FirstError()
-        if self.assignment:
-            told = self._listener.lost if self.member is None else self._listener.revoked
-            await first_error.tell(told, self.assignment)
-        with self.changed:
-            self._own(_NOTHING)
-            self._wanted, self._failure = _Wanted(), None
-            self._go(deadline)
-            self._after(ConsumerEvent.LEFT)
-        first_error.reraise()
-
-    def _go(self, deadline: Deadline) -> None:
-        may_be_known = self._state is ConsumerState.JOINING or self._is_member
-        if not may_be_known:
-            return
-        epoch = _LEAVE_EPOCH if self._group_instance_id is None else _LEAVE_STATIC_EPOCH
-        leaving = ConsumerGroupHeartbeatRequest(
-            self._group_id, self._member_id, epoch, self._group_instance_id
-        )
-        self._say_farewell(leaving, deadline)
+    def _unsubscribe(self) -> None:
+        self._own(_NOTHING)
+        self._wanted = _Wanted()
+        self._lose()
+        self._state = ConsumerState.UNSUBSCRIBED
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self, now_seconds: float) -> Outgoing | float:
-        if self._state is not ConsumerState.JOINING and not self._is_member:
+    def _next(self, ask: Ask) -> Conversation[None] | float:
+        if not self._may_be_known:
             return UNTIL_WOKEN_SECONDS
         joins = self._state is ConsumerState.JOINING and self._told is None
-        hurries = joins or self._state is ConsumerState.ACKNOWLEDGING
-        wait_seconds = self._heartbeat_at_seconds - now_seconds
-        if wait_seconds > 0 and not hurries and self._told in (None, self._wanted):
+        acknowledges = self._state is ConsumerState.ACKNOWLEDGING
+        has_news = self._told not in (None, self._wanted)
+        wait_seconds = self._heartbeat_seconds()
+        if wait_seconds > 0 and not (joins or acknowledges or has_news):
             return wait_seconds
-        request = self._heartbeat_request()
-        self._acknowledgement = request if self._state is ConsumerState.ACKNOWLEDGING else None
-        return Outgoing(request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS))
+        return self._beat(ask, self._heartbeat_request(), acknowledges=acknowledges)
+
+    @property
+    def _may_be_known(self) -> bool:
+        """Whether the coordinator may know the member. It may have taken in a lost request."""
+        return self._state is ConsumerState.JOINING or self._is_member
+
+    async def _beat(
+        self, ask: Ask, request: ConsumerGroupHeartbeatRequest, *, acknowledges: bool
+    ) -> None:
+        """Send a heartbeat, and take in the epoch and the target in its answer."""
+        response = await ask(request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS), self._check_beat)
+        target = None
+        if response.assignment is not None:
+            target = await self._looked_up(response.assignment.topic_partitions)
+        with self._taking_in():
+            self._heard(max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS))
+            self._epoch = response.member_epoch
+            self._member_id = response.member_id or self._member_id
+            if acknowledges and self._state is ConsumerState.ACKNOWLEDGING:
+                self._state = ConsumerState.STABLE
+            if target is not None:
+                self._aim_at(target, joins=request.member_epoch == _JOIN_EPOCH)
+
+    def _check_beat(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
 
     def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
         """Return a heartbeat.
@@ -244,35 +246,13 @@ class ConsumerParticipant(Participant):
         self._told = self._wanted
         return request
 
-    async def answered(
-        self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
-    ) -> None:
-        """Take in the coordinator's answer. The caller gives errors raised here to `failed`."""
-        self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
-        target = None
-        if response.assignment is not None:
-            target = await self._looked_up(response.assignment.topic_partitions)
-        with self.changed:
-            if request.member_epoch < 0:
-                self._has_said_farewell()
-            elif self.wanted(request):
-                self._succeeded()
-                interval_ms = max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS)
-                self._heartbeat_at_seconds = self._clock() + interval_ms / 1000
-                self._epoch = response.member_epoch
-                self._member_id = response.member_id or self._member_id
-                if request is self._acknowledgement:
-                    self._after(ConsumerEvent.ACKNOWLEDGED)
-                if target is not None:
-                    self._aim_at(target, joins=request.member_epoch == _JOIN_EPOCH)
-
     def _aim_at(self, target: Owned, *, joins: bool) -> None:
         self._target = target
         if target != self._owned or joins:
-            self._after(ConsumerEvent.ASSIGNED)
+            self._state = ConsumerState.RECONCILING
             self.to_consumer.wake()
-        else:
-            self._after(ConsumerEvent.CONFIRMED)
+        elif self._state is ConsumerState.JOINING:
+            self._state = ConsumerState.STABLE
 
     async def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
         """Return the assigned partitions of topics whose names are known.
@@ -296,22 +276,32 @@ class ConsumerParticipant(Participant):
             for partition in each.partitions
         )
 
-    def _react(self, found: Reaction, request: Any, error: Exception) -> None:
-        self._told = None
-        if found is Reaction.RETRY:
-            self._pause()
-        elif found is Reaction.LOSE_MEMBER:
-            self._pause(first_is_free=True)
-            self._after(ConsumerEvent.LOST)
-        else:
-            if found is Reaction.FENCED:
-                self._after(ConsumerEvent.TAKEN_OVER)
-            self._fail(error)
-        self.to_consumer.wake()
+    def _farewell_to_say(self, reason: str) -> Say | None:
+        """Return how to leave the group, also for a static member. KIP-848 has no reasons."""
+        if not self._may_be_known:
+            return None
+        epoch = _LEAVE_EPOCH if self._group_instance_id is None else _LEAVE_STATIC_EPOCH
+        request = ConsumerGroupHeartbeatRequest(
+            self._group_id, self._member_id, epoch, self._group_instance_id
+        )
+        return partial(self._leave_group, request)
 
-    def _break(self, error: Exception) -> None:
+    async def _leave_group(
+        self, request: ConsumerGroupHeartbeatRequest, ask: Ask, deadline: Deadline
+    ) -> None:
+        await ask(request, deadline, self._check_beat)
+
+    def _react(self, found: Reaction) -> None:
         self._told = None
-        self._fail(error)
+        if found is Reaction.LOSE_MEMBER:
+            self._lose()
+        elif found is Reaction.FENCED:
+            self._lose()
+            self._state = ConsumerState.FATAL
+
+    def _lose(self) -> None:
+        self._state = ConsumerState.FENCED
+        self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
 
     @property
     def _is_fenced(self) -> bool:
@@ -320,12 +310,6 @@ class ConsumerParticipant(Participant):
     @property
     def _is_member(self) -> bool:
         return self._epoch > _JOIN_EPOCH
-
-    def _expire(self) -> None:
-        self._warn_of_expiry()
-        self._go(Deadline.after_ms(LONGEST_FAREWELL_MS))
-        self._after(ConsumerEvent.LOST)
-        self.to_consumer.wake()
 
 
 def _by_topic(owned: Owned) -> list[TopicPartitions]:

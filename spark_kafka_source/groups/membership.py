@@ -5,7 +5,6 @@ makes all calls to listeners, and all calls of `on_assignment`. The two threads 
 only in `leave`.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,12 +12,10 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
-    Asked,
-    Broker,
     CoordinatorKey,
     KafkaClient,
     Retry,
@@ -31,12 +28,12 @@ from spark_kafka_source.groups.consumer import ConsumerParticipant
 from spark_kafka_source.groups.listener import RebalanceListener
 from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.participant import Outgoing, Participant, Step
+from spark_kafka_source.groups.participant import LeftError, Participant, Step
 from spark_kafka_source.net import Deadline, wait_for
-from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+R = TypeVar("R", bound=Response)
 
 # Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
 _LAST_WORDS_MS = 1_000
@@ -75,6 +72,8 @@ class Membership:
         self._hooks = hooks or Hooks()
         self._thread: threading.Thread | None = None
         self._is_ending = False
+        # The last request of the thread, to which its next error belongs.
+        self._asked: Request[Any] | None = None
 
     # -- the consumer's side -----------------------------------------------------------------------
 
@@ -195,62 +194,53 @@ class Membership:
 
     async def _converse(self) -> None:
         while not self._is_ending:
+            self._asked = None
             try:
-                await self._go_on()
+                await self._participant.go_on(self._ask)
             except ClosedError:
                 return
-            except KafkaError as error:  # `poll` raises it.
-                self._participant.broke(error)
-            except Exception as error:  # An assignor's error, or a bug: the thread must go on.
-                logger.exception("Group %r", self._participant.config.group_id)
-                self._participant.broke(error)
+            except Exception as error:  # An assignor may raise anything.
+                if isinstance(error, KafkaError):
+                    self._client.recover(error)
+                self._participant.failed(self._asked, error)
 
-    async def _go_on(self) -> None:
-        await self._participant.prepare()
-        due = self._participant.next_request()
-        if isinstance(due, Outgoing):
-            await self._ask(due)
-        else:
-            wakeup = self._participant.to_coordinator
-            await wait_for((wakeup,), Deadline.after_seconds(due))
-            wakeup.clear()
-
-    async def _ask(self, due: Outgoing) -> None:
+    async def _ask(
+        self,
+        request: Request[R],
+        deadline: Deadline,
+        check: Callable[[R], None],
+        *,
+        is_held: bool = False,
+    ) -> R:
+        self._asked = request
         began_seconds = time.monotonic()
+        error: Exception | None = None
         try:
-            await self._ask_once(due)
-            error = None
-        except ClosedError:
-            raise
-        except Exception as found:  # An assignor may raise anything.
+            answer = await self._answer_to(request, deadline, is_held=is_held)
+            check(answer)
+            return answer
+        except Exception as found:
             error = found
-        took_ms = (time.monotonic() - began_seconds) * 1000
-        self._hooks.on_request(due.request, took_ms, error)
-        if error is not None:
-            if isinstance(error, KafkaError):
-                self._client.recover(error)
-            self._participant.failed(due.request, error)
+            raise
+        finally:
+            if not isinstance(error, ClosedError | LeftError):
+                took_ms = (time.monotonic() - began_seconds) * 1000
+                self._hooks.on_request(request, took_ms, error)
 
-    async def _ask_once(self, due: Outgoing) -> None:
-        coordinator = await self._client.coordinator(self._key, due.deadline)
-        await self._client.wait_out_throttle(coordinator.address, due.deadline)
-        asked = self._client.ask(due.request, coordinator, due.deadline, is_held=due.is_held)
-        if await self._is_answered(asked, due, coordinator):
-            await self._participant.answered(due.request, asked.answer())
-        else:
-            asked.abandon()
-
-    async def _is_answered(self, asked: Asked[Any], due: Outgoing, coordinator: Broker) -> bool:
-        """Wait for the answer. Return False if it is no longer wanted.
+    async def _answer_to(self, request: Request[R], deadline: Deadline, *, is_held: bool) -> R:
+        """Send a request, and wait for its answer until nobody wants it any more.
 
         If the coordinator is silent and the group has another one by now, give the request up.
         """
+        coordinator = await self._client.coordinator(self._key, deadline)
+        await self._client.wait_out_throttle(coordinator.address, deadline)
+        asked = self._client.ask(request, coordinator, deadline, is_held=is_held)
         wakeup = self._participant.to_coordinator
-        look_ms = _HELD_LOOK_MS if due.is_held else LONGEST_SILENCE_MS
+        look_ms = _HELD_LOOK_MS if is_held else LONGEST_SILENCE_MS
         look_at = Deadline.after_ms(look_ms)
-        while not self._is_ending and self._participant.wanted(due.request):
+        while not self._is_ending and not self._participant.has_moved_on:
             if asked.is_over():
-                return True
+                return asked.answer()
             await wait_for((asked, wakeup), Deadline.first(look_at, asked.deadline))
             wakeup.clear()
             if look_at.expired:
@@ -258,7 +248,8 @@ class Membership:
                 is_still = partial(self._client.still_coordinates, coordinator, self._key)
                 if asked.is_silent and not await is_still():
                     asked.give_up("the group has another coordinator by now, so this one is left")
-        return False
+        asked.abandon()
+        raise LeftError
 
 
 def new_membership(

@@ -86,14 +86,13 @@ ADVICE: Mapping[str, str] = {
 """Advice for the user about a raised error, by the name of the error."""
 
 
-def _joins(request: Request[Any]) -> bool:
-    return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == 0
-
-
-def reaction(request: Request[Any], error: Exception) -> Reaction:
-    """Return the reaction to an error of a request."""
+def reaction(request: Request[Any] | None, error: Exception) -> Reaction:
+    """Return the reaction to an error of a request, or to one that prevented one (None)."""
+    if request is None:
+        return Reaction.RAISE
     if isinstance(error, BrokerError):
-        if error.error.name == _IS_CLASSIC and _joins(request):
+        joins = isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == 0
+        if joins and error.error.name == _IS_CLASSIC:
             return Reaction.RAISE
         found = REACTIONS[type(request)].get(error.error.name)
         if found is not None:

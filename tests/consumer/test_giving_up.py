@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.consumer.unread import Unread
-from spark_kafka_source.groups import classic
 from spark_kafka_source.groups.assignors import Assignment
-from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.classic import State
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.protocol.messages.membership import (
     LeaveGroupRequest,
-    SyncGroupRequest,
-    SyncGroupResponse,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
@@ -92,14 +89,13 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
     """The subscription changes during the revocation of T1. T1 is kept, and the member rejoins."""
     assignments = [Assignment((T0, T1)), Assignment((T0, U0))]
 
-    async def synced(
-        participant: Any, request: SyncGroupRequest, response: SyncGroupResponse
-    ) -> None:
-        await classic.ClassicParticipant._synced(participant, request, response)
-        if assignments:
-            participant._assigned = assignments.pop(0)
+    decode = Assignment.decode
 
-    monkeypatch.setitem(classic._TAKE_IN, SyncGroupRequest, synced)
+    def decoded(data: bytes) -> Assignment:
+        found = decode(data)
+        return assignments.pop(0) if assignments else found
+
+    monkeypatch.setattr(Assignment, "decode", decoded)
     fill(broker, T0, 8)
     with consuming(broker, **COOPERATIVE) as consumer:
         consumer.subscribe(["t", "u"])

@@ -1,6 +1,6 @@
 """A member without connection, thread or clock. A test gives the coordinator's answers."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -8,11 +8,10 @@ from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.groups.assignors import Assignment, Cluster, RebalanceProtocol, Subscription
-from spark_kafka_source.groups.classic import ClassicParticipant
-from spark_kafka_source.groups.classic_states import State
-from spark_kafka_source.groups.participant import Outgoing
-from spark_kafka_source.net import Deadline, run
-from spark_kafka_source.protocol import Request
+from spark_kafka_source.groups.classic import ClassicParticipant, State
+from spark_kafka_source.groups.participant import LeftError, Participant
+from spark_kafka_source.net import Deadline, Running, run, wait_for
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -32,6 +31,86 @@ from tests.groups.members import Deal, Told
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 Q = TypeVar("Q", bound=Request[Any])
 RETRY = Retry(backoff_ms=1_000, backoff_max_ms=1_000)
+
+
+class Coordinator:
+    """A member's thread, taken one step at a time, and a coordinator whose answers a test gives."""
+
+    def __init__(self, participant: Participant, clock: Clock) -> None:
+        self._participant = participant
+        self._clock = clock
+        self._running: Running[None] | None = None
+        self._asked: Request[Any] | None = None
+        self._answer: Response | Exception | None = None
+
+    def next_due(self) -> Request[Any] | float:
+        """Return the request that waits for its answer, or the seconds until one may be sent."""
+        while True:
+            if self._running is None or self._running.is_done:
+                self._asked = None
+                self._running = Running(self._participant.go_on(self._ask))
+            self._go_on(self._running)
+            if self._running.is_done:
+                continue
+            if self._asked is not None:
+                return self._asked
+            wait_seconds = self._running.wait.until.at_seconds - self._clock.now_seconds
+            if wait_seconds > 0:
+                # Whatever a test does before the next call may change what is due.
+                self._running.give_up()
+                return wait_seconds
+
+    def next(self) -> Request[Any]:
+        """Return the next request, after any pause."""
+        for _ in range(10):
+            due = self.next_due()
+            if isinstance(due, Request):
+                return due
+            assert due < 1_000, "nothing is due"
+            self._clock.now_seconds += due
+        raise AssertionError("no request within 10 pauses")
+
+    def idles(self) -> bool:
+        """Return whether the member sends nothing before its next poll."""
+        due = self.next_due()
+        return isinstance(due, float) and due >= 1_000
+
+    def answer(self, request: Request[Any], answer: Response | Exception) -> None:
+        """Answer a request, or let it fail. An answer that nobody waits for comes too late."""
+        if self._running is not None and not self._running.is_done and request is self._asked:
+            self._answer = answer
+            self._go_on(self._running)
+
+    def awaits(self, request: Request[Any]) -> bool:
+        """Return whether the member still waits for the answer to this request."""
+        return request is self._asked and not self._participant.has_moved_on
+
+    def _go_on(self, running: Running[None]) -> None:
+        running.go_on()
+        if running.is_done:
+            try:
+                running.result()
+            except Exception as error:
+                self._participant.failed(self._asked, error)
+
+    async def _ask(
+        self,
+        request: Request[Any],
+        deadline: Deadline,
+        check: Callable[[Any], None],
+        *,
+        is_held: bool = False,
+    ) -> Any:
+        self._asked = request
+        while self._answer is None:
+            await wait_for((), deadline)
+            if self._participant.has_moved_on:
+                raise LeftError
+        answer, self._answer = self._answer, None
+        if isinstance(answer, Exception):
+            raise answer
+        check(answer)
+        return answer
 
 
 @dataclass
@@ -55,14 +134,16 @@ class Alone:
             metadata_max_age_ms=60_000,
             clock=self.clock.monotonic,
         )
+        self.coordinator = Coordinator(self.participant, self.clock)
+        self.idles = self.coordinator.idles
+        self.answer = self.coordinator.answer
         self.participant.subscribe(["t"])
 
     async def _topics_of(self, topics: Collection[str], _: Deadline) -> Cluster:
         return {each: self.cluster[each] for each in topics if each in self.cluster}
 
-    def next_due(self) -> Outgoing | float:
-        run(self.participant.prepare())
-        return self.participant.next_request()
+    def next_due(self) -> Request[Any] | float:
+        return self.coordinator.next_due()
 
     def poll(self) -> None:
         self.participant.begin_poll()
@@ -71,26 +152,9 @@ class Alone:
 
     def next(self, request_type: type[Q]) -> Q:
         """Return the next request, after any pause. Check its type."""
-        for _ in range(10):
-            due = self.next_due()
-            if isinstance(due, Outgoing):
-                assert isinstance(due.request, request_type), due
-                return due.request
-            assert due < 1_000, f"nothing is due, {request_type} was expected"
-            self.clock.now_seconds += due
-        raise AssertionError(f"no {request_type} within 10 pauses")
-
-    def idles(self) -> bool:
-        """Return whether the member sends nothing before its next poll."""
-        due = self.next_due()
-        return isinstance(due, float) and due >= 1_000
-
-    def answer(self, request: Request[Any], response: Any) -> None:
-        """Answer a request, as the member's thread does."""
-        try:
-            run(self.participant.answered(request, response))
-        except Exception as error:
-            self.participant.failed(request, error)
+        request = self.coordinator.next()
+        assert isinstance(request, request_type), request
+        return request
 
     def refuse(self, request: Request[Any], error: ErrorCode) -> None:
         self.answer(request, request.RESPONSE(error_code=error.code))  # type: ignore[call-arg]

@@ -7,9 +7,7 @@ from typing import Any
 
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.groups import GroupConfig, Member
-from spark_kafka_source.groups.consumer import ConsumerParticipant
-from spark_kafka_source.groups.consumer_states import ConsumerState
-from spark_kafka_source.groups.participant import Outgoing
+from spark_kafka_source.groups.consumer import ConsumerParticipant, ConsumerState
 from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import (
     Assignment,
@@ -18,7 +16,7 @@ from spark_kafka_source.protocol.messages.membership import (
     TopicPartitions,
 )
 from tests.client.clock import Clock
-from tests.groups.alone import RETRY
+from tests.groups.alone import RETRY, Coordinator
 from tests.groups.members import Told
 
 T, U = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -41,6 +39,8 @@ class AloneInConsumer:
             RETRY,
             self.clock.monotonic,
         )
+        self.coordinator = Coordinator(self.participant, self.clock)
+        self.idles = self.coordinator.idles
         self.participant.subscribe(["t"])
 
     async def _names_of(self, ids: Collection[uuid.UUID], _: Deadline) -> dict[uuid.UUID, str]:
@@ -53,19 +53,9 @@ class AloneInConsumer:
 
     def next(self) -> ConsumerGroupHeartbeatRequest:
         """Return the next heartbeat, after any pause."""
-        for _ in range(10):
-            due = self.participant.next_request()
-            if isinstance(due, Outgoing):
-                assert isinstance(due.request, ConsumerGroupHeartbeatRequest)
-                return due.request
-            assert due < 1_000, "nothing is due"
-            self.clock.now_seconds += due
-        raise AssertionError("no heartbeat within 10 pauses")
-
-    def idles(self) -> bool:
-        """Return whether the member sends nothing before its next poll."""
-        due = self.participant.next_request()
-        return isinstance(due, float) and due >= 1_000
+        request = self.coordinator.next()
+        assert isinstance(request, ConsumerGroupHeartbeatRequest)
+        return request
 
     def answer(
         self,
@@ -84,10 +74,7 @@ class AloneInConsumer:
             else Assignment([TopicPartitions(each, found) for each, found in assigned.items()]),
             **more,
         )
-        try:
-            run(self.participant.answered(request, response))
-        except Exception as error:
-            self.participant.failed(request, error)
+        self.coordinator.answer(request, response)
 
     def refuse(self, request: ConsumerGroupHeartbeatRequest, error: ErrorCode) -> None:
         self.answer(request, error_code=error.code, error_message="because")

@@ -19,8 +19,8 @@ from spark_kafka_source.groups.assignors import (
     RebalanceProtocol,
     Subscription,
 )
-from spark_kafka_source.groups.classic_states import State
-from spark_kafka_source.groups.consumer_states import ConsumerState
+from spark_kafka_source.groups.classic import State
+from spark_kafka_source.groups.consumer import ConsumerState
 from spark_kafka_source.groups.listener import Partitions
 from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.topic_partition import TopicPartition

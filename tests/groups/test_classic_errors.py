@@ -14,7 +14,7 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
-from spark_kafka_source.groups.classic_states import TRANSITIONS, Event, State
+from spark_kafka_source.groups.classic import State
 from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
 from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol import Request
@@ -161,7 +161,7 @@ def test_a_connection_that_breaks_is_made_anew(
     alone: Alone, request_type: type[Request[Any]]
 ) -> None:
     request = REQUESTS[request_type](alone)
-    alone.participant.failed(request, ConnectionFailedError("gone"))
+    alone.coordinator.answer(request, ConnectionFailedError("gone"))
     assert alone.next(AGAIN[request_type]).member_id == "m"
 
 
@@ -194,7 +194,7 @@ def test_what_comes_after_a_static_member_left_is_nobodys_concern() -> None:
     alone.settle(T0)
     beat = alone.next(HeartbeatRequest)
     run(alone.participant.leave(Deadline.after_ms(60_000), "test"))
-    assert not alone.participant.wanted(beat)
+    assert not alone.coordinator.awaits(beat)
     alone.refuse(beat, error_named("GROUP_AUTHORIZATION_FAILED"))
     alone.participant.subscribe(["t"])
     alone.poll()
@@ -209,12 +209,55 @@ def test_what_comes_too_late_changes_nothing(alone: Alone) -> None:
     alone.poll()
 
 
-def test_the_table_of_states_is_whole() -> None:
-    """From each state a member can lose its membership and leave. A fenced member only leaves."""
-    for state in State:
-        assert TRANSITIONS[state, Event.LEFT][0] is State.UNJOINED
-        fenced = state is State.FENCED
-        for event in (Event.MEMBER_LOST, Event.GENERATION_LOST, Event.FENCED):
-            assert ((state, event) in TRANSITIONS) != fenced
-    reached = {after for after, _ in TRANSITIONS.values()}
-    assert reached == set(State)
+def to_unjoined(_: Alone) -> None:
+    """Do nothing: a member begins so."""
+
+
+def to_preparing(alone: Alone) -> None:
+    alone.poll()
+    alone.next(JoinGroupRequest)
+
+
+def to_completing(alone: Alone) -> None:
+    alone.poll()
+    alone.join()
+
+
+def to_fenced(alone: Alone) -> None:
+    alone.settle(T0)
+    alone.refuse(alone.next(HeartbeatRequest), error_named("FENCED_INSTANCE_ID"))
+
+
+def to_assigned(alone: Alone) -> None:
+    to_completing(alone)
+    alone.sync(T0)
+
+
+def to_stable(alone: Alone) -> None:
+    alone.settle(T0)
+
+
+WAYS = {
+    State.UNJOINED: to_unjoined,
+    State.PREPARING_REBALANCE: to_preparing,
+    State.COMPLETING_REBALANCE: to_completing,
+    State.FENCED: to_fenced,
+    State.ASSIGNED: to_assigned,
+    State.STABLE: to_stable,
+}
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_member_can_leave_from_each_state_and_join_again(state: State) -> None:
+    alone = Alone()
+    WAYS[state](alone)
+    assert alone.state() is state
+    run(alone.participant.leave(Deadline.after_ms(60_000), "test"))
+    assert (alone.state(), alone.participant.member) == (State.UNJOINED, None)
+    is_known = state in (State.COMPLETING_REBALANCE, State.ASSIGNED, State.STABLE)
+    assert alone.participant.has_left != is_known
+    if is_known:
+        alone.answer(alone.next(LeaveGroupRequest), LeaveGroupResponse())
+    alone.participant.subscribe(["t"])
+    alone.settle(T0)
+    alone.close()

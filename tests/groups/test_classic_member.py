@@ -21,7 +21,7 @@ from spark_kafka_source.groups.assignors import (
     RebalanceProtocol,
     Subscription,
 )
-from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.classic import State
 from spark_kafka_source.groups.leader import changed_topics, divide
 from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import (
@@ -344,7 +344,7 @@ def test_leaving_gives_up_all_and_says_why(alone: Alone) -> None:
 
 def test_leaving_an_old_broker(alone: Alone) -> None:
     alone.settle(T0)
-    alone.participant.failed(alone.leave(), UnsupportedVersionError("old"))
+    alone.coordinator.answer(alone.leave(), UnsupportedVersionError("old"))
     assert alone.next(LeaveGroupRequest) == LeaveGroupRequest("g", "m")
 
 
@@ -357,7 +357,7 @@ def test_one_who_leaves_in_the_midst_of_a_rebalance_has_lost_what_it_kept(
     joining = cooperative.next(JoinGroupRequest)
     cooperative.leave()
     assert cooperative.told.said[1:] == [("lost", (T0,))]
-    assert not cooperative.participant.wanted(joining)
+    assert not cooperative.coordinator.awaits(joining)
 
 
 def test_a_static_member_leaves_without_a_word() -> None:
@@ -375,7 +375,7 @@ def test_a_farewell_is_tried_until_its_deadline(
 ) -> None:
     alone.settle(T0)
     run(alone.participant.leave(Deadline.after_ms(0), "test"))
-    alone.participant.failed(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
+    alone.coordinator.answer(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
     assert alone.has_left()
     assert "was not told that a member left: gone" in caplog.text
 
@@ -383,12 +383,12 @@ def test_a_farewell_is_tried_until_its_deadline(
 def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:
     alone.settle(T0)
     alone.clock.now_seconds += 61
-    alone.next_due()
+    alone.beat()
     alone.poll()
     assert alone.state() is State.STABLE
     alone.cluster = topics(t=3)
     alone.clock.now_seconds += 61
-    alone.next_due()
+    alone.beat()
     alone.poll()
     assert alone.next(JoinGroupRequest).reason == "the partitions of t have changed"
 

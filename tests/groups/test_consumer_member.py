@@ -15,11 +15,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups import Member
-from spark_kafka_source.groups.consumer_states import (
-    CONSUMER_TRANSITIONS,
-    ConsumerEvent,
-    ConsumerState,
-)
+from spark_kafka_source.groups.consumer import ConsumerState
 from spark_kafka_source.protocol.messages.membership import TopicPartitions
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone_in_consumer import AloneInConsumer, T, U
@@ -223,7 +219,7 @@ def test_every_code_is_reacted_to_or_raised(error: ErrorCode, owning: bool) -> N
 
 def test_after_an_answer_that_failed_to_come_all_is_said_again(alone: AloneInConsumer) -> None:
     alone.settle({T: [0]})
-    alone.participant.failed(alone.next(), ConnectionFailedError("gone"))
+    alone.coordinator.answer(alone.next(), ConnectionFailedError("gone"))
     assert set(said(alone.next())) == {
         "subscribed_topic_names",
         "rebalance_timeout_ms",
@@ -325,15 +321,68 @@ def test_a_coordinator_is_not_asked_all_the_time_whatever_it_says(alone: AloneIn
     alone.interval_ms = 0
     alone.settle({T: [0]})
     alone.answer(alone.next())
-    due = alone.participant.next_request()
+    due = alone.coordinator.next_due()
     assert isinstance(due, float)
     assert due > 0
 
 
-def test_the_table_of_states_is_whole() -> None:
-    for state in ConsumerState:
-        assert CONSUMER_TRANSITIONS[state, ConsumerEvent.LEFT] is ConsumerState.UNSUBSCRIBED
-    assert set(CONSUMER_TRANSITIONS.values()) == set(ConsumerState)
+def to_unsubscribed(_: AloneInConsumer) -> None:
+    """Do nothing: a member begins so."""
+
+
+def to_joining(alone: AloneInConsumer) -> None:
+    alone.poll()
+
+
+def to_reconciling(alone: AloneInConsumer) -> None:
+    alone.poll()
+    alone.answer(alone.next(), 1, {T: [0]})
+
+
+def to_acknowledging(alone: AloneInConsumer) -> None:
+    to_reconciling(alone)
+    alone.poll()
+
+
+def to_stable(alone: AloneInConsumer) -> None:
+    alone.settle({T: [0]})
+
+
+def to_fenced(alone: AloneInConsumer) -> None:
+    alone.settle({T: [0]})
+    alone.refuse(alone.next(), error_named("UNKNOWN_MEMBER_ID"))
+
+
+def to_fatal(alone: AloneInConsumer) -> None:
+    alone.settle({T: [0]})
+    alone.refuse(alone.next(), error_named("FENCED_INSTANCE_ID"))
+
+
+WAYS = {
+    ConsumerState.UNSUBSCRIBED: to_unsubscribed,
+    ConsumerState.JOINING: to_joining,
+    ConsumerState.RECONCILING: to_reconciling,
+    ConsumerState.ACKNOWLEDGING: to_acknowledging,
+    ConsumerState.STABLE: to_stable,
+    ConsumerState.FENCED: to_fenced,
+    ConsumerState.FATAL: to_fatal,
+}
+
+
+@pytest.mark.parametrize("state", ConsumerState)
+def test_a_member_can_leave_from_each_state_and_join_again(
+    alone: AloneInConsumer, state: ConsumerState
+) -> None:
+    WAYS[state](alone)
+    assert alone.state() is state
+    alone.leave()
+    assert (alone.state(), alone.member()) == (ConsumerState.UNSUBSCRIBED, None)
+    is_known = state not in (ConsumerState.UNSUBSCRIBED, ConsumerState.FENCED, ConsumerState.FATAL)
+    assert alone.has_left() != is_known
+    if is_known:
+        alone.answer(alone.next(), -1)
+    alone.participant.subscribe(["t"])
+    alone.settle({T: [1]}, 5)
 
 
 def test_nothing_at_all_is_an_assignment_too(alone: AloneInConsumer) -> None:

@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups import commit_offsets, committed_offsets
-from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.classic import State
+from spark_kafka_source.groups.participant import Ask
 from spark_kafka_source.net import ConnectionSettings, Deadline, readable, run
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.membership import (
@@ -263,13 +265,13 @@ def test_the_thread_sleeps_between_heartbeats(
         one.settle(*ALL)
         participant = one.membership._participant
         asked = []
-        due = participant.next_request
+        due = participant._due
 
-        def counted() -> object:
+        def counted(ask: Ask) -> Any:
             asked.append(1)
-            return due()
+            return due(ask)
 
         broker.forget()
-        monkeypatch.setattr(participant, "next_request", counted)
+        monkeypatch.setattr(participant, "_due", counted)
         broker.wait_for(HeartbeatRequest, 5)
         assert len(asked) <= 3 * len(broker.requests(HeartbeatRequest))

@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import ConnectionFailedError
-from spark_kafka_source.groups.classic_states import State
+from spark_kafka_source.groups.classic import State
 from spark_kafka_source.groups.leader import TopicWatch
 from spark_kafka_source.net import run
 from spark_kafka_source.protocol.messages.membership import (
