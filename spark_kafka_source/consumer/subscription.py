@@ -22,7 +22,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.fetch.positions import Positions
-from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
+from spark_kafka_source.groups import GroupProtocol, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.net import Conversations, Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
@@ -70,7 +70,6 @@ class Subscription:
         self._client = client
         self._lookups = lookups
         self._metrics = metrics
-        self._hooks = Hooks(self._is_ready, metrics.requested)
         self._config = config
         self._assignors = assignors
         self._positions = positions
@@ -153,7 +152,14 @@ class Subscription:
         self._told.clear()
         if self._config.group is not None and self._membership is None:
             client, group = self._client.sibling(), self._config.group
-            self._membership = new_membership(client, group, self, self._assignors, self._hooks)
+            self._membership = new_membership(
+                client,
+                group,
+                self,
+                self._assignors,
+                is_ready=self._is_ready,
+                on_request=self._metrics.requested,
+            )
         self._server_pattern = server_pattern or None
         if self._membership is not None and (wanted or server_pattern):
             self._membership.subscribe(wanted, self._server_pattern)

@@ -12,13 +12,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
     from spark_kafka_source.groups.listener import RebalanceListener
     from spark_kafka_source.groups.member import Member
-    from spark_kafka_source.groups.membership import (
-        Hooks,
-        Membership,
-        classic_membership,
-        consumer_membership,
-        new_membership,
-    )
+    from spark_kafka_source.groups.membership import Membership, Step
     from spark_kafka_source.groups.offsets import (
         CommitFailedError,
         MemberOf,
@@ -28,24 +22,21 @@ if TYPE_CHECKING:
         committed_offsets,
         has_no_group,
     )
-    from spark_kafka_source.groups.participant import Step
+    from spark_kafka_source.groups.protocols import new_membership
 
 __all__ = [
     "CommitFailedError",
     "GroupConfig",
     "GroupProtocol",
-    "Hooks",
     "Member",
     "MemberOf",
     "Membership",
     "OffsetAndMetadata",
     "RebalanceListener",
     "Step",
-    "classic_membership",
     "commit_offsets",
     "committed",
     "committed_offsets",
-    "consumer_membership",
     "has_no_group",
     "new_membership",
 ]
@@ -57,19 +48,16 @@ if not TYPE_CHECKING:
             "CommitFailedError": "offsets",
             "GroupConfig": "config",
             "GroupProtocol": "config",
-            "Hooks": "membership",
             "Member": "member",
             "MemberOf": "offsets",
             "Membership": "membership",
             "OffsetAndMetadata": "offsets",
             "RebalanceListener": "listener",
-            "Step": "participant",
-            "classic_membership": "membership",
+            "Step": "membership",
             "commit_offsets": "offsets",
             "committed": "offsets",
             "committed_offsets": "offsets",
-            "consumer_membership": "membership",
             "has_no_group": "offsets",
-            "new_membership": "membership",
+            "new_membership": "protocols",
         },
     )

@@ -11,9 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
 from functools import partial
 
-from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import (
-    ConfigurationError,
     KafkaError,
     LocalError,
     UnsupportedVersionError,
@@ -22,29 +20,30 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.groups.assignors import (
     Assignment,
     Assignor,
-    Cluster,
     RebalanceProtocol,
     Subscription,
 )
 from spark_kafka_source.groups.assignors.given import check_user_data
 from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError, R
 from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
-from spark_kafka_source.groups.participant import (
+from spark_kafka_source.groups.membership import (
     UNTIL_WOKEN_SECONDS,
-    Ask,
-    LeftError,
-    Participant,
+    IsReady,
+    Membership,
     Say,
     Step,
 )
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Conversation, Deadline
+from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
@@ -81,7 +80,7 @@ _JOINING = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
 _IN_GENERATION = (State.ASSIGNED, State.STABLE)
 
 
-class ClassicParticipant(Participant):
+class ClassicMembership(Membership):
     """A member of the classic protocol. `topics_of` returns the partitions to divide."""
 
     def __init__(
@@ -89,20 +88,18 @@ class ClassicParticipant(Participant):
         config: GroupConfig,
         assignors: Sequence[Assignor],
         listener: RebalanceListener,
+        coordinator: Coordinator,
         topics_of: TopicsOf,
-        retry: Retry,
         *,
+        is_ready: IsReady = lambda _: True,
         metadata_max_age_ms: int = 300_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(config, listener, retry, clock)
-        if not assignors:
-            option = "kafka.partition.assignment.strategy"
-            raise ConfigurationError(option, "is empty", "Name an assignor, as in 'range'")
+        super().__init__(config, listener, coordinator, is_ready, clock)
         self._assignors = {assignor.name: assignor for assignor in assignors}
         self._topics_of = topics_of
         self._max_age_seconds = metadata_max_age_ms / 1000
-        self._state = State.UNJOINED
+        self.state = State.UNJOINED
         self._member_id = NO_MEMBER_ID
         self._generation_id = NO_GENERATION
         self._protocol_name = ""
@@ -121,18 +118,13 @@ class ClassicParticipant(Participant):
         return all(each.protocol is RebalanceProtocol.COOPERATIVE for each in assignors)
 
     @property
-    def state(self) -> State:
-        """State of the member."""
-        return self._state
-
-    @property
     def member(self) -> Member | None:
         """Identity of the member.
 
         None while it has no generation, or while it is joining another.
         """
-        with self.changed:
-            if self._generation_id == NO_GENERATION or self._state in _JOINING:
+        with self._changed:
+            if self._generation_id == NO_GENERATION or self.state in _JOINING:
                 return None
             return Member(
                 self._group_id, self._member_id, self._generation_id, self._group_instance_id
@@ -140,36 +132,36 @@ class ClassicParticipant(Participant):
 
     # -- in the thread that polls ------------------------------------------------------------------
 
-    def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
+    def subscribe(self, topics: Iterable[str] = (), regex: str | None = None) -> None:
         """Subscribe to topics by name.
 
         Raises `LocalError` for a pattern: the coordinator cannot read one in the classic protocol.
         """
         if regex is not None:
             raise LocalError("the classic protocol knows topics by name: match patterns before it")
-        with self.changed:
+        with self._changed:
             self._subscription = frozenset(topics)
 
     def rejoin(self, reason: str) -> None:
         """Make the group divide the partitions again, from the next poll on."""
-        with self.changed:
+        with self._changed:
             self._rejoin_reason = reason
 
     def look_at_topics(self) -> None:
         """Make a leader look at its topics now. Any other member does nothing."""
-        with self.changed:
+        with self._changed:
             if self._watch is not None:
                 self._watch.look_now()
-                self.to_coordinator.wake()
+                self._coordinator.wakeup.wake()
 
-    def next_step(self) -> Step | None:
-        """Return the next step: give up partitions before joining, or take over an assignment."""
-        with self.changed:
-            if self._state is State.ASSIGNED:
+    def _next_step(self) -> Step | None:
+        """Give up partitions before joining, or take over an assignment."""
+        with self._changed:
+            if self.state is State.ASSIGNED:
                 return Step(self._take_over, self.assignment - frozenset(self._assigned.partitions))
-            if self._state is State.UNJOINED and self._subscription:
+            if self.state is State.UNJOINED and self._subscription:
                 return Step(self._prepare, joins=True)
-            if self._state is State.STABLE and self._wants_to_rejoin():
+            if self.state is State.STABLE and self._wants_to_rejoin():
                 return Step(self._prepare, self._given_up_before_joining(), joins=True)
             return None
 
@@ -183,9 +175,8 @@ class ClassicParticipant(Participant):
             self._rejoin_reason = self._rejoin_reason or "the subscription has changed"
         return self._rejoin_reason is not None
 
-    async def _prepare(self) -> None:
-        first_error = FirstError()
-        with self.changed:
+    async def _prepare(self, first_error: FirstError) -> None:
+        with self._changed:
             was_in_generation = self._generation_id != NO_GENERATION
         if not was_in_generation:
             await self._tell_lost(first_error)
@@ -195,22 +186,20 @@ class ClassicParticipant(Participant):
             if dropped or not self.is_cooperative:
                 await first_error.tell(self._listener.revoked, dropped)
             self.assignment -= dropped
-        with self.changed:
+        with self._changed:
             is_in_generation = self._generation_id != NO_GENERATION
             # The member may have lost its partitions meanwhile. It must tell the listener of that
             # first.
             if is_in_generation or not self.assignment:
                 self._join_reason, self._rejoin_reason = self._rejoin_reason, None
                 self._joined_with = self._subscription
-                if self._state in (State.UNJOINED, State.STABLE):
-                    self._state = State.PREPARING_REBALANCE
-                self.to_coordinator.wake()
-        first_error.reraise()
+                if self.state in (State.UNJOINED, State.STABLE):
+                    self.state = State.PREPARING_REBALANCE
+                self._coordinator.wakeup.wake()
 
-    async def _take_over(self) -> None:
-        first_error = FirstError()
-        with self.changed:
-            if self._state is not State.ASSIGNED:
+    async def _take_over(self, first_error: FirstError) -> None:
+        with self._changed:
+            if self.state is not State.ASSIGNED:
                 return
             assigned, generation_id = self._assigned, self._generation_id
         partitions = frozenset(assigned.partitions)
@@ -226,10 +215,9 @@ class ClassicParticipant(Participant):
             await first_error.tell(self._listener.assigned, added)
         else:
             self.rejoin("the assignment is that of an older subscription")
-        with self.changed:
-            if self._state is State.ASSIGNED:
-                self._state = State.STABLE
-        first_error.reraise()
+        with self._changed:
+            if self.state is State.ASSIGNED:
+                self.state = State.STABLE
 
     def _unsubscribe(self) -> None:
         self.assignment, self._rejoin_reason = frozenset(), None
@@ -238,23 +226,22 @@ class ClassicParticipant(Participant):
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self, ask: Ask) -> Conversation[None] | float:
-        if self._state in _JOINING:
-            return self._join(ask, self._join_request())
-        if self._state not in _IN_GENERATION:
+    def _next(self) -> Conversation[None] | float:
+        if self.state in _JOINING:
+            return self._join(self._join_request())
+        if self.state not in _IN_GENERATION:
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_seconds()
-        if self._watch is not None and self._state is State.STABLE:
+        if self._watch is not None and self.state is State.STABLE:
             look_seconds = self._watch.due_seconds - self._clock()
             if look_seconds <= 0:
                 return self._look(self._watch, self._watch.due_topics())
             wait_seconds = min(wait_seconds, look_seconds)
-        return wait_seconds if wait_seconds > 0 else self._beat(ask)
+        return wait_seconds if wait_seconds > 0 else self._beat()
 
-    async def _join(self, ask: Ask, request: JoinGroupRequest) -> None:
+    async def _join(self, request: JoinGroupRequest) -> None:
         """Join the next generation, and get this member's assignment in it."""
-        deadline = self._rebalance_deadline()
-        joined = await ask(request, deadline, self._check_joined, is_held=True)
+        joined = await self._ask_all(request, self._check_joined)
         watch, assignments = None, list[SyncGroupRequestAssignment]()
         if joined.leader == joined.member_id:
             divided, assignments = await divide(
@@ -263,15 +250,22 @@ class ClassicParticipant(Participant):
                 self._topics_of,
                 is_cooperative=self.is_cooperative,
             )
-            watch = self._watch_of(divided)
+            watch = TopicWatch(
+                divided,
+                self._max_age_seconds,
+                self._coordinator.pause_seconds,
+                self._clock,
+                # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
+                by_rack=bool(self._config.client_rack),
+            )
         with self._taking_in():
-            self._state = State.COMPLETING_REBALANCE
+            self.state = State.COMPLETING_REBALANCE
             self._member_id, self._generation_id = joined.member_id, joined.generation_id
             self._protocol_name = joined.protocol_name or ""
             self._watch = watch
             if self._left_to_poll_seconds() <= 0:
                 self._expire()
-                raise LeftError
+                raise InterruptedRequestError
         sync = SyncGroupRequest(
             self._group_id,
             joined.generation_id,
@@ -281,24 +275,28 @@ class ClassicParticipant(Participant):
             joined.protocol_name,
             assignments,
         )
-        synced = await ask(sync, self._rebalance_deadline(), self._check_synced, is_held=True)
+        synced = await self._ask_all(sync, self._check_synced)
         # The assignment has no bytes at all if the leader does not know the member.
         empty = not synced.assignment
         assigned = Assignment(()) if empty else Assignment.decode(synced.assignment)
         with self._taking_in():
-            self._state, self._assigned = State.ASSIGNED, assigned
+            self.state, self._assigned = State.ASSIGNED, assigned
             self._heard()
-            self.to_consumer.wake()
+            self._news.wake()
 
-    def _rebalance_deadline(self) -> Deadline:
-        return Deadline.after_ms(self.config.max_poll_interval_ms + _AFTER_REBALANCE_TIMEOUT_MS)
+    async def _ask_all(self, request: Request[R], check: Callable[[R], None]) -> R:
+        """Ask what the coordinator answers once all members have asked the same."""
+        longest_ms = self._config.max_poll_interval_ms + _AFTER_REBALANCE_TIMEOUT_MS
+        return await self._coordinator.ask(
+            request, Deadline.after_ms(longest_ms), check, is_held=True
+        )
 
     def _join_request(self) -> JoinGroupRequest:
         topics = tuple(sorted(self._joined_with))
         return JoinGroupRequest(
             group_id=self._group_id,
-            session_timeout_ms=self.config.session_timeout_ms,
-            rebalance_timeout_ms=self.config.max_poll_interval_ms,
+            session_timeout_ms=self._config.session_timeout_ms,
+            rebalance_timeout_ms=self._config.max_poll_interval_ms,
             member_id=self._member_id,
             group_instance_id=self._group_instance_id,
             protocol_type=PROTOCOL_TYPE,
@@ -317,7 +315,7 @@ class ClassicParticipant(Participant):
             user_data=user_data,
             owned=tuple(sorted(self.assignment)),
             generation_id=self._generation_id,
-            rack_id=self.config.client_rack or None,
+            rack_id=self._config.client_rack or None,
         )
 
     def _check_joined(self, response: JoinGroupResponse) -> None:
@@ -342,27 +340,30 @@ class ClassicParticipant(Participant):
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
 
-    async def _beat(self, ask: Ask) -> None:
+    async def _beat(self) -> None:
         request = HeartbeatRequest(
             self._group_id, self._generation_id, self._member_id, self._group_instance_id
         )
-        deadline = Deadline.after_ms(self.config.session_timeout_ms)
-        await ask(request, deadline, lambda found: self._check(found.error_code, "Heartbeat"))
+        deadline = Deadline.after_ms(self._config.session_timeout_ms)
+        await self._coordinator.ask(request, deadline, self._check_beat)
         with self._taking_in():
             self._heard()
+
+    def _check_beat(self, response: HeartbeatResponse) -> None:
+        self._check(response.error_code, "Heartbeat")
 
     def _farewell_to_say(self, reason: str) -> Say | None:
         if self._member_id == NO_MEMBER_ID or self._group_instance_id is not None:
             return None
         return partial(self._leave_group, MemberIdentity(self._member_id, reason=reason))
 
-    async def _leave_group(self, member: MemberIdentity, ask: Ask, deadline: Deadline) -> None:
+    async def _leave_group(self, member: MemberIdentity, deadline: Deadline) -> None:
         request = LeaveGroupRequest(self._group_id, members=[member])
         try:
-            await ask(request, deadline, self._check_left)
+            await self._coordinator.ask(request, deadline, self._check_left)
         except UnsupportedVersionError:  # Before v3 LeaveGroup names one member only.
             alone = LeaveGroupRequest(self._group_id, member.member_id)
-            await ask(alone, deadline, self._check_left)
+            await self._coordinator.ask(alone, deadline, self._check_left)
 
     def _check_left(self, response: LeaveGroupResponse) -> None:
         for code in (response.error_code, *(each.error_code for each in response.members)):
@@ -370,7 +371,7 @@ class ClassicParticipant(Participant):
 
     def _react(self, found: Reaction) -> None:
         if found is Reaction.REBALANCE:
-            if self._state in _IN_GENERATION:
+            if self.state in _IN_GENERATION:
                 self._rejoin_reason = self._rejoin_reason or "the group is rebalancing"
         elif found is Reaction.LOSE_GENERATION:
             self._lose_generation()
@@ -378,42 +379,37 @@ class ClassicParticipant(Participant):
             self._lose()
         elif found is Reaction.FENCED:
             self._lose()
-            self._state = State.FENCED
-        elif self._state in _JOINING:
+            self.state = State.FENCED
+        elif self.state in _JOINING:
             is_raised = found is Reaction.RAISE
-            self._state = State.UNJOINED if is_raised else State.PREPARING_REBALANCE
+            self.state = State.UNJOINED if is_raised else State.PREPARING_REBALANCE
 
     def _lose(self) -> None:
         self._lose_generation()
         self._member_id = NO_MEMBER_ID
 
     def _lose_generation(self) -> None:
-        self._state, self._generation_id, self._watch = State.UNJOINED, NO_GENERATION, None
+        self.state, self._generation_id, self._watch = State.UNJOINED, NO_GENERATION, None
 
     @property
     def _is_fenced(self) -> bool:
-        return self._state is State.FENCED
+        return self.state is State.FENCED
 
     @property
     def _is_member(self) -> bool:
-        return self._state in _IN_GENERATION
-
-    def _watch_of(self, divided: Cluster) -> TopicWatch:
-        # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
-        by_rack = bool(self.config.client_rack)
-        return TopicWatch(divided, self._max_age_seconds, self._retry, self._clock, by_rack=by_rack)
+        return self.state in _IN_GENERATION
 
     async def _look(self, watch: TopicWatch, topics: Collection[str]) -> None:
         """Let the leader join again if the partitions of its topics have changed."""
         try:
             # Heartbeats wait for the answer, so the session must not end before it.
-            longest_ms = min(LONGEST_LOOKUP_MS, self.config.session_timeout_ms // 3)
+            longest_ms = min(LONGEST_LOOKUP_MS, self._config.session_timeout_ms // 3)
             cluster = await self._topics_of(topics, Deadline.after_ms(longest_ms))
         except KafkaError as error:
             logger.info("Group %r: its topics could not be looked up: %s", self._group_id, error)
             return
-        with self.changed:
+        with self._changed:
             changed = watch.changed(topics, cluster)
             if changed and self._watch is watch:
                 self._rejoin_reason = f"the partitions of {', '.join(changed)} have changed"
-                self.to_consumer.wake()
+                self._news.wake()

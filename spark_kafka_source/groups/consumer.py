@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from spark_kafka_source.client import Retry
 from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.coordinator import Coordinator
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.participant import (
+from spark_kafka_source.groups.membership import (
     UNTIL_WOKEN_SECONDS,
-    Ask,
-    Participant,
+    IsReady,
+    Membership,
     Say,
     Step,
 )
@@ -71,7 +71,7 @@ class _Wanted:
         return bool(self.topics or self.regex)
 
 
-class ConsumerParticipant(Participant):
+class ConsumerMembership(Membership):
     """A member of KIP-848's protocol.
 
     `names_of` returns the names of assigned topics by their ids.
@@ -81,14 +81,16 @@ class ConsumerParticipant(Participant):
         self,
         config: GroupConfig,
         listener: RebalanceListener,
+        coordinator: Coordinator,
         names_of: NamesOf,
-        retry: Retry,
+        *,
+        is_ready: IsReady = lambda _: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(config, listener, retry, clock)
+        super().__init__(config, listener, coordinator, is_ready, clock)
         self._names_of = names_of
         self._names: dict[uuid.UUID, str] = {}
-        self._state = ConsumerState.UNSUBSCRIBED
+        self.state = ConsumerState.UNSUBSCRIBED
         # The member id lasts as long as the consumer does (KIP-1082).
         self._member_id = str(uuid.uuid4())
         self._epoch = _JOIN_EPOCH
@@ -99,58 +101,51 @@ class ConsumerParticipant(Participant):
         self._owned: Owned = _NOTHING
 
     @property
-    def state(self) -> ConsumerState:
-        """State of the member."""
-        return self._state
-
-    @property
     def member(self) -> Member | None:
         """Identity of the member. None until the coordinator gives it an epoch."""
-        with self.changed:
+        with self._changed:
             if not self._is_member:
                 return None
             return Member(self._group_id, self._member_id, self._epoch, self._group_instance_id)
 
     # -- in the thread that polls ------------------------------------------------------------------
 
-    def subscribe(self, topics: Iterable[str], regex: str | None = None) -> None:
+    def subscribe(self, topics: Iterable[str] = (), regex: str | None = None) -> None:
         """Subscribe to topics by name, and to topics whose whole names match an RE2 pattern.
 
         The coordinator matches the pattern.
         """
-        with self.changed:
+        with self._changed:
             self._wanted = _Wanted(frozenset(topics), regex)
-            self.to_coordinator.wake()
+            self._coordinator.wakeup.wake()
 
     def rejoin(self, reason: str) -> None:
         """Log a warning: with KIP-848 the coordinator decides when to rebalance."""
         logger.warning("Group %r: its coordinator decides when to rebalance", self._group_id)
 
-    def next_step(self) -> Step | None:
+    def _next_step(self) -> Step | None:
         """Return the next step: join, reconcile with the target, or give up what is lost."""
-        with self.changed:
-            if self._state is ConsumerState.FENCED:
+        with self._changed:
+            if self.state is ConsumerState.FENCED:
                 return Step(self._give_up)
-            if self._state is ConsumerState.UNSUBSCRIBED and self._wanted:
+            if self.state is ConsumerState.UNSUBSCRIBED and self._wanted:
                 return Step(self._join, joins=True)
-            if self._state is ConsumerState.RECONCILING:
+            if self.state is ConsumerState.RECONCILING:
                 # Keep the target of this moment: it may change before the step runs.
                 revoked = frozenset(self._named(self._owned - self._target))
                 return Step(partial(self._reconcile, self._target), revoked)
             return None
 
-    async def _join(self) -> None:
-        with self.changed:
-            if self._state in (ConsumerState.UNSUBSCRIBED, ConsumerState.FENCED):
-                self._state = ConsumerState.JOINING
-            self.to_coordinator.wake()
+    async def _join(self, _: FirstError) -> None:
+        with self._changed:
+            if self.state in (ConsumerState.UNSUBSCRIBED, ConsumerState.FENCED):
+                self.state = ConsumerState.JOINING
+            self._coordinator.wakeup.wake()
 
-    async def _give_up(self) -> None:
-        first_error = FirstError()
+    async def _give_up(self, first_error: FirstError) -> None:
         await self._tell_lost(first_error)
         self._owned = _NOTHING
-        await self._join()
-        first_error.reraise()
+        await self._join(first_error)
 
     def _own(self, owned: Owned) -> None:
         self._owned = owned
@@ -159,54 +154,52 @@ class ConsumerParticipant(Participant):
     def _named(self, owned: Owned) -> list[TopicPartition]:
         return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
 
-    async def _reconcile(self, target: Owned) -> None:
+    async def _reconcile(self, target: Owned, first_error: FirstError) -> None:
         """Give up partitions that are not in the target, then take the new ones."""
-        first_error = FirstError()
         revoked, added = self._owned - target, target - self._owned
         if revoked:
             await first_error.tell(self._listener.revoked, self._named(revoked))
             self._own(self._owned - revoked)
-        with self.changed:
-            is_lost = self._state is not ConsumerState.RECONCILING
+        with self._changed:
+            is_lost = self.state is not ConsumerState.RECONCILING
         if not is_lost:
             self._own(target)
             await first_error.tell(self._listener.assigned, self._named(added))
-            with self.changed:
+            with self._changed:
                 # The target may have changed meanwhile. Another step then takes it over.
-                if self._target == target and self._state is ConsumerState.RECONCILING:
-                    self._state = ConsumerState.ACKNOWLEDGING
-                    self.to_coordinator.wake()
-        first_error.reraise()
+                if self._target == target and self.state is ConsumerState.RECONCILING:
+                    self.state = ConsumerState.ACKNOWLEDGING
+                    self._coordinator.wakeup.wake()
 
     def _unsubscribe(self) -> None:
         self._own(_NOTHING)
         self._wanted = _Wanted()
         self._lose()
-        self._state = ConsumerState.UNSUBSCRIBED
+        self.state = ConsumerState.UNSUBSCRIBED
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self, ask: Ask) -> Conversation[None] | float:
+    def _next(self) -> Conversation[None] | float:
         if not self._may_be_known:
             return UNTIL_WOKEN_SECONDS
-        joins = self._state is ConsumerState.JOINING and self._told is None
-        acknowledges = self._state is ConsumerState.ACKNOWLEDGING
+        joins = self.state is ConsumerState.JOINING and self._told is None
+        acknowledges = self.state is ConsumerState.ACKNOWLEDGING
         has_news = self._told not in (None, self._wanted)
         wait_seconds = self._heartbeat_seconds()
         if wait_seconds > 0 and not (joins or acknowledges or has_news):
             return wait_seconds
-        return self._beat(ask, self._heartbeat_request(), acknowledges=acknowledges)
+        return self._beat(self._heartbeat_request(), acknowledges=acknowledges)
 
     @property
     def _may_be_known(self) -> bool:
         """Whether the coordinator may know the member. It may have taken in a lost request."""
-        return self._state is ConsumerState.JOINING or self._is_member
+        return self.state is ConsumerState.JOINING or self._is_member
 
-    async def _beat(
-        self, ask: Ask, request: ConsumerGroupHeartbeatRequest, *, acknowledges: bool
-    ) -> None:
+    async def _beat(self, request: ConsumerGroupHeartbeatRequest, *, acknowledges: bool) -> None:
         """Send a heartbeat, and take in the epoch and the target in its answer."""
-        response = await ask(request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS), self._check_beat)
+        response = await self._coordinator.ask(
+            request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS), self._check_beat
+        )
         target = None
         if response.assignment is not None:
             target = await self._looked_up(response.assignment.topic_partitions)
@@ -214,8 +207,8 @@ class ConsumerParticipant(Participant):
             self._heard(max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS))
             self._epoch = response.member_epoch
             self._member_id = response.member_id or self._member_id
-            if acknowledges and self._state is ConsumerState.ACKNOWLEDGING:
-                self._state = ConsumerState.STABLE
+            if acknowledges and self.state is ConsumerState.ACKNOWLEDGING:
+                self.state = ConsumerState.STABLE
             if target is not None:
                 self._aim_at(target, joins=request.member_epoch == _JOIN_EPOCH)
 
@@ -232,16 +225,16 @@ class ConsumerParticipant(Participant):
         )
         says_all, told = self._told is None, self._told or _Wanted()
         if says_all:
-            request.rack_id = self.config.client_rack or None
-            request.rebalance_timeout_ms = self.config.max_poll_interval_ms
-            request.server_assignor = self.config.group_remote_assignor or None
+            request.rack_id = self._config.client_rack or None
+            request.rebalance_timeout_ms = self._config.max_poll_interval_ms
+            request.server_assignor = self._config.group_remote_assignor or None
         if says_all or self._wanted.topics != told.topics:
             request.subscribed_topic_names = sorted(self._wanted.topics)
         if self._wanted.regex != told.regex:
             request.subscribed_topic_regex = self._wanted.regex or ""
         if self._epoch == _JOIN_EPOCH:
             request.topic_partitions = []
-        elif says_all or self._state is ConsumerState.ACKNOWLEDGING:
+        elif says_all or self.state is ConsumerState.ACKNOWLEDGING:
             request.topic_partitions = _by_topic(self._owned)
         self._told = self._wanted
         return request
@@ -249,10 +242,10 @@ class ConsumerParticipant(Participant):
     def _aim_at(self, target: Owned, *, joins: bool) -> None:
         self._target = target
         if target != self._owned or joins:
-            self._state = ConsumerState.RECONCILING
-            self.to_consumer.wake()
-        elif self._state is ConsumerState.JOINING:
-            self._state = ConsumerState.STABLE
+            self.state = ConsumerState.RECONCILING
+            self._news.wake()
+        elif self.state is ConsumerState.JOINING:
+            self.state = ConsumerState.STABLE
 
     async def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
         """Return the assigned partitions of topics whose names are known.
@@ -287,9 +280,9 @@ class ConsumerParticipant(Participant):
         return partial(self._leave_group, request)
 
     async def _leave_group(
-        self, request: ConsumerGroupHeartbeatRequest, ask: Ask, deadline: Deadline
+        self, request: ConsumerGroupHeartbeatRequest, deadline: Deadline
     ) -> None:
-        await ask(request, deadline, self._check_beat)
+        await self._coordinator.ask(request, deadline, self._check_beat)
 
     def _react(self, found: Reaction) -> None:
         self._told = None
@@ -297,15 +290,15 @@ class ConsumerParticipant(Participant):
             self._lose()
         elif found is Reaction.FENCED:
             self._lose()
-            self._state = ConsumerState.FATAL
+            self.state = ConsumerState.FATAL
 
     def _lose(self) -> None:
-        self._state = ConsumerState.FENCED
+        self.state = ConsumerState.FENCED
         self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
 
     @property
     def _is_fenced(self) -> bool:
-        return self._state is ConsumerState.FATAL
+        return self.state is ConsumerState.FATAL
 
     @property
     def _is_member(self) -> bool:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
-from spark_kafka_source.client import Retry
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.errors import LocalError, listed
 from spark_kafka_source.groups.assignors import (
@@ -162,7 +161,7 @@ class TopicWatch:
         self,
         divided: Cluster,
         max_age_seconds: float,
-        retry: Retry,
+        pause_seconds: Callable[[int], float],
         clock: Callable[[], float],
         *,
         by_rack: bool,
@@ -170,7 +169,7 @@ class TopicWatch:
         """Watch `divided`, which has no partitions for a missing topic. See `changed_topics`."""
         self._divided = dict(divided)
         self._max_age_seconds = max_age_seconds
-        self._retry = retry
+        self._pause_seconds = pause_seconds
         self._clock = clock
         self._by_rack = by_rack
         self._all_at_seconds = self._missing_at_seconds = 0.0
@@ -210,7 +209,7 @@ class TopicWatch:
         if looked_at_all:
             self._all_at_seconds = now_seconds + self._max_age_seconds
         self._looks_in_vain += 1
-        pause_seconds = self._retry.pause_seconds(self._looks_in_vain)
+        pause_seconds = self._pause_seconds(self._looks_in_vain)
         self._missing_at_seconds = now_seconds + max(pause_seconds, _LEAST_PAUSE_SECONDS)
 
 

@@ -1,60 +1,76 @@
-"""A consumer's membership in its group, with its own thread.
+"""A consumer's membership in its group: the common part of both protocols.
 
-That thread finds the coordinator, joins the group, and sends heartbeats. The thread that polls
-makes all calls to listeners, and all calls of `on_assignment`. The two threads wait for each other
-only in `leave`.
+A thread of its own joins the group, and sends heartbeats. The thread that polls makes all calls to
+listeners, and all calls of `on_assignment`. The two threads wait for each other only in `leave`.
+One lock guards the state that they share. No thread holds it while it calls a listener.
 """
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
-from typing import Any, TypeVar
+from threading import RLock
 
-from spark_kafka_source.client import (
-    LONGEST_SILENCE_MS,
-    CoordinatorKey,
-    KafkaClient,
-    Retry,
-)
-from spark_kafka_source.errors import ClosedError, KafkaError
-from spark_kafka_source.groups.assignors import Assignor, assignors_named
-from spark_kafka_source.groups.classic import ClassicParticipant
-from spark_kafka_source.groups.config import GroupConfig, GroupProtocol
-from spark_kafka_source.groups.consumer import ConsumerParticipant
-from spark_kafka_source.groups.listener import RebalanceListener
-from spark_kafka_source.groups.lookups import partitions_to_assign, topic_names
+from spark_kafka_source.errors import BrokerError, ClosedError, error_code
+from spark_kafka_source.groups.config import GroupConfig
+from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError
+from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.participant import LeftError, Participant, Step
-from spark_kafka_source.net import Deadline, wait_for
-from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
+from spark_kafka_source.net import Conversation, Deadline, Wakeup, wait_for
+from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
 
-R = TypeVar("R", bound=Response)
+logger = logging.getLogger(__name__)
 
+UNTIL_WOKEN_SECONDS = 3600.0
+"""The wait if no request is due."""
+
+# Timeout for the farewell of a consumer that did not poll in time.
+_LONGEST_FAREWELL_MS = 5_000
 # Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
 _LAST_WORDS_MS = 1_000
-# A coordinator holds some answers back on purpose. Meanwhile the member looks it up less often.
-_HELD_LOOK_MS = 3_000
+# The pause comes only before the second try in a row.
+_TRIES_AT_ONCE = (Reaction.JOIN_AGAIN, Reaction.LOSE_GENERATION, Reaction.LOSE_MEMBER)
+
+Say = Callable[[Deadline], Conversation[None]]
+"""Tells the coordinator by the deadline that the member leaves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """Two functions of the consumer that the membership calls.
+class _Farewell:
+    """A farewell that is on its way, and the end of the tries."""
 
-    `is_ready` runs in the thread that polls. It returns whether the member may take its next step
-    now. If not, the next `poll` calls it again, and no poll waits. `on_request` runs in the other
-    thread. It gets the request to the coordinator, its duration in ms, and its error or None.
+    say: Say
+    deadline: Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A member's next step in the thread that polls.
+
+    `run` calls the listener, and keeps its first error. `revokes` has the partitions that the
+    member is about to give up. `joins` is true if the member is about to join its group.
     """
 
-    is_ready: Callable[[Step], bool] = lambda _: True
-    on_request: Callable[[Request[Any], float, Exception | None], None] = lambda *_: None
+    run: Callable[[FirstError], Conversation[None]]
+    revokes: frozenset[TopicPartition] = frozenset()
+    joins: bool = False
 
 
-class Membership:
+IsReady = Callable[[Step], bool]
+"""Returns whether the member may take its next step now, in the thread that polls.
+
+If not, the next `poll` calls it again, and no poll waits.
+"""
+
+
+class Membership(ABC):
     """A consumer's place in its group. Only the consumer's thread may use it.
 
     Other threads may only wait for `fileno`. Poll often, also while the consumer waits for records:
@@ -62,28 +78,45 @@ class Membership:
     consumer loses its partitions.
     """
 
+    state: Enum
+    """State of the member in its protocol."""
+
     def __init__(
-        self, client: KafkaClient, participant: Participant, hooks: Hooks | None = None
+        self,
+        config: GroupConfig,
+        listener: RebalanceListener,
+        coordinator: Coordinator,
+        is_ready: IsReady = lambda _: True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take over `client`: nobody else may use it from now on, and `close` closes it."""
-        self._client = client
-        self._participant = participant
-        self._key = CoordinatorKey.of_group(participant.config.group_id)
-        self._hooks = hooks or Hooks()
+        self.assignment: frozenset[TopicPartition] = frozenset()
+        """This member's partitions: during `revoked` the old ones, during `assigned` the new."""
+        self._config = config
+        self._listener = listener
+        self._coordinator = coordinator
+        self._is_ready = is_ready
+        self._clock = clock
+        self._changed = RLock()
+        self._news = Wakeup()
         self._thread: threading.Thread | None = None
         self._is_ending = False
-        # The last request of the thread, to which its next error belongs.
-        self._asked: Request[Any] | None = None
+        self._failure: Exception | None = None
+        self._tries = 0
+        self._not_before_seconds = 0.0
+        self._polled_seconds = clock()
+        self._heartbeat_at_seconds = 0.0
+        self._farewell: _Farewell | None = None
 
-    # -- the consumer's side -----------------------------------------------------------------------
+    # -- in the thread that polls ------------------------------------------------------------------
 
+    @abstractmethod
     def subscribe(self, topics: Iterable[str] = (), regex: str | None = None) -> None:
         """Subscribe to these topics from the next `poll` on, in place of the earlier ones.
 
         With KIP-848 `regex` adds the topics that match an RE2 pattern; the coordinator matches it.
-        The classic protocol raises `LocalError` for a pattern.
+        The classic protocol raises `LocalError` for a pattern. An empty subscription does not leave
+        the group.
         """
-        self._participant.subscribe(topics, regex)
 
     async def poll(self) -> None:
         """Take the member's next steps. Wait only for the listener.
@@ -94,45 +127,48 @@ class Membership:
         `poll` tries again, but FENCED_INSTANCE_ID stays.
         """
         self._start()
-        self._participant.begin_poll()
-        while (step := self._participant.next_step()) is not None:
-            if not self._hooks.is_ready(step):
+        self._note_poll()
+        while (step := self._next_step()) is not None:
+            if not self._is_ready(step):
                 return
-            await step.run()
+            first_error = FirstError()
+            await step.run(first_error)
+            first_error.reraise()
+
+    def _note_poll(self) -> None:
+        """Raise the error since the last poll, if any; a fenced member always raises."""
+        with self._changed:
+            self._news.clear()
+            self._polled_seconds = self._clock()
+            failure = self._failure
+            if not self._is_fenced:
+                self._failure = None
+        if failure is not None:
+            self._coordinator.wakeup.wake()
+            raise failure
 
     def fileno(self) -> int:
         """Return a file descriptor that is readable once a `poll` has work.
 
         Wait for it and for records at once.
         """
-        return self._participant.to_consumer.fileno()
+        return self._news.fileno()
 
     @property
-    def assignment(self) -> frozenset[TopicPartition]:
-        """This member's partitions: during `revoked` the old ones, during `assigned` the new."""
-        return self._participant.assignment
-
-    @property
+    @abstractmethod
     def member(self) -> Member | None:
         """Identity of the member for commits, or None if there is no generation to commit in.
 
         With None, either the group rebalances (commit again later), or the partitions are lost
         already.
         """
-        return self._participant.member
 
-    @property
-    def state(self) -> Enum:
-        """State of the member in its protocol."""
-        return self._participant.state
-
+    @abstractmethod
     def rejoin(self, reason: str) -> None:
         """Make the group divide the partitions again, from the next `poll` on (KIP-568)."""
-        self._participant.rejoin(reason)
 
-    def look_at_topics(self) -> None:
+    def look_at_topics(self) -> None:  # noqa: B027
         """Tell the member that partitions were added. A leader divides them without delay."""
-        self._participant.look_at_topics()
 
     async def leave(self, deadline: Deadline, reason: str = "the consumer unsubscribed") -> None:
         """Give up all partitions and leave the group. Tell the coordinator by `deadline`.
@@ -141,10 +177,18 @@ class Membership:
         coordinator are logged. Raises the errors of the listener. The consumer may subscribe again
         afterwards.
         """
+        first_error = FirstError()
         try:
-            await self._participant.leave(deadline, reason)
+            if self.assignment:
+                told = self._listener.lost if self.member is None else self._listener.revoked
+                await first_error.tell(told, self.assignment)
+            with self._changed:
+                self._failure = None
+                self._begin_to_leave(deadline, reason)
+                self._unsubscribe()
+            first_error.reraise()
         finally:
-            while not self._participant.has_left and self._is_talking and not deadline.expired:
+            while self._farewell is not None and self._is_talking and not deadline.expired:
                 await self._wait_for_news(deadline)
 
     async def close(self, deadline: Deadline) -> None:
@@ -158,12 +202,11 @@ class Membership:
             await self.leave(deadline, "the consumer is being closed")
         finally:
             self._is_ending = True
-            self._participant.to_coordinator.wake()
-            self._client.close()
+            self._coordinator.close()
             last_words = Deadline.after_ms(_LAST_WORDS_MS)
             while self._is_talking and not last_words.expired:
                 await self._wait_for_news(last_words)
-            self._participant.to_consumer.close()
+            self._news.close()
 
     @property
     def _is_talking(self) -> bool:
@@ -171,135 +214,211 @@ class Membership:
 
     async def _wait_for_news(self, deadline: Deadline) -> None:
         """Wait for a word of the thread. It says one when it ends, too."""
-        news = self._participant.to_consumer
-        await wait_for((news,), deadline)
-        news.clear()
+        await wait_for((self._news,), deadline)
+        self._news.clear()
 
     def _start(self) -> None:
         if self._thread is None:
-            name = f"group {self._participant.config.group_id}"
+            name = f"group {self._group_id}"
             self._thread = threading.Thread(
                 target=copy_context().run, args=[self._run], name=name, daemon=True
             )
             self._thread.start()
 
-    # -- the thread --------------------------------------------------------------------------------
+    # -- in the thread that talks to the coordinator -----------------------------------------------
 
     def _run(self) -> None:
         try:
-            self._client.run(self._converse())
+            self._coordinator.client.run(self._converse())
         finally:
-            self._participant.to_coordinator.close()
-            self._participant.to_consumer.wake()
+            self._coordinator.wakeup.close()
+            self._news.wake()
 
     async def _converse(self) -> None:
         while not self._is_ending:
-            self._asked = None
             try:
-                await self._participant.go_on(self._ask)
+                await self._go_on()
             except ClosedError:
                 return
             except Exception as error:  # An assignor may raise anything.
-                if isinstance(error, KafkaError):
-                    self._client.recover(error)
-                self._participant.failed(self._asked, error)
+                self._failed(error)
 
-    async def _ask(
-        self,
-        request: Request[R],
-        deadline: Deadline,
-        check: Callable[[R], None],
-        *,
-        is_held: bool = False,
-    ) -> R:
-        self._asked = request
-        began_seconds = time.monotonic()
-        error: Exception | None = None
-        try:
-            answer = await self._answer_to(request, deadline, is_held=is_held)
-            check(answer)
-            return answer
-        except Exception as found:
-            error = found
-            raise
-        finally:
-            if not isinstance(error, ClosedError | LeftError):
-                took_ms = (time.monotonic() - began_seconds) * 1000
-                self._hooks.on_request(request, took_ms, error)
+    async def _go_on(self) -> None:
+        """Do what is due: join a generation, send a heartbeat, or say farewell. Else wait for that.
 
-    async def _answer_to(self, request: Request[R], deadline: Deadline, *, is_held: bool) -> R:
-        """Send a request, and wait for its answer until nobody wants it any more.
-
-        If the coordinator is silent and the group has another one by now, give the request up.
+        Errors are for `_failed`.
         """
-        coordinator = await self._client.coordinator(self._key, deadline)
-        await self._client.wait_out_throttle(coordinator.address, deadline)
-        asked = self._client.ask(request, coordinator, deadline, is_held=is_held)
-        wakeup = self._participant.to_coordinator
-        look_ms = _HELD_LOOK_MS if is_held else LONGEST_SILENCE_MS
-        look_at = Deadline.after_ms(look_ms)
-        while not self._is_ending and not self._participant.has_moved_on:
-            if asked.is_over():
-                return asked.answer()
-            await wait_for((asked, wakeup), Deadline.first(look_at, asked.deadline))
-            wakeup.clear()
-            if look_at.expired:
-                look_at = Deadline.after_ms(look_ms)
-                is_still = partial(self._client.still_coordinates, coordinator, self._key)
-                if asked.is_silent and not await is_still():
-                    asked.give_up("the group has another coordinator by now, so this one is left")
-        asked.abandon()
-        raise LeftError
+        with self._changed:
+            self._coordinator.asked, self._coordinator.is_interrupted = None, False
+            due = self._due()
+        await (self._coordinator.wait(due) if isinstance(due, float) else due)
 
+    def _due(self) -> Conversation[None] | float:
+        pause_seconds = self._not_before_seconds - self._clock()
+        if self._farewell is not None:
+            return pause_seconds if pause_seconds > 0 else self._say_farewell(self._farewell)
+        if self._failure is not None:
+            return UNTIL_WOKEN_SECONDS
+        left_seconds = self._left_to_poll_seconds()
+        if self._is_member and left_seconds <= 0:
+            self._expire()
+            return 0.0
+        if pause_seconds > 0:
+            return pause_seconds
+        due = self._next()
+        if isinstance(due, float) and self._is_member:
+            return min(due, left_seconds)
+        return due
 
-def new_membership(
-    client: KafkaClient,
-    config: GroupConfig,
-    listener: RebalanceListener,
-    assignors: Sequence[Assignor] = (),
-    hooks: Hooks | None = None,
-) -> Membership:
-    """Create a member for the protocol in `config`. `assignors` replace the configured ones.
+    def _failed(self, error: Exception) -> None:
+        """React to an error by the table of reactions. Never raises."""
+        with self._changed:
+            if self._coordinator.is_interrupted:
+                return
+            found = reaction(self._coordinator.asked, error)
+            if self._farewell is not None:
+                self._farewell_failed(self._farewell, found, error)
+                return
+            expected = found is Reaction.JOIN_AGAIN
+            logger.log(logging.DEBUG if expected else logging.INFO, "%s: %s", error, found.value)
+            if found is Reaction.REBALANCE:
+                self._heard()
+            else:
+                self._pause(first_is_free=found in _TRIES_AT_ONCE)
+            self._react(found)
+            if found in (Reaction.RAISE, Reaction.FENCED):
+                self._failure = error  # Nothing is sent to the coordinator until a poll raises it.
+            self._news.wake()
 
-    Raises `ConfigurationError` for an unknown assignor.
-    """
-    if config.group_protocol is GroupProtocol.CONSUMER:
-        return consumer_membership(client, config, listener, hooks)
-    assignors = assignors or assignors_named(config.partition_assignment_strategy)
-    return classic_membership(client, config, assignors, listener, hooks)
+    async def _say_farewell(self, farewell: _Farewell) -> None:
+        await farewell.say(farewell.deadline)
+        with self._taking_in():
+            self._has_said_farewell()
 
+    def _farewell_failed(self, farewell: _Farewell, found: Reaction, error: Exception) -> None:
+        if found is Reaction.RETRY and not farewell.deadline.expired:
+            self._pause()
+            return
+        if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
+            logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
+        self._has_said_farewell()
 
-def classic_membership(
-    client: KafkaClient,
-    config: GroupConfig,
-    assignors: Sequence[Assignor],
-    listener: RebalanceListener,
-    hooks: Hooks | None = None,
-) -> Membership:
-    """Create a member of the classic protocol (`group.protocol=classic`)."""
-    topics_of = partial(partitions_to_assign, client)
-    participant = ClassicParticipant(
-        config,
-        assignors,
-        listener,
-        topics_of,
-        _retry_of(client),
-        metadata_max_age_ms=client.config.metadata_max_age_ms,
-    )
-    return Membership(client, participant, hooks)
+    def _left_to_poll_seconds(self) -> float:
+        silent_seconds = self._clock() - self._polled_seconds
+        return self._config.max_poll_interval_ms / 1000 - silent_seconds
 
+    def _expire(self) -> None:
+        """Leave the group because the consumer did not poll."""
+        logger.warning(
+            "Group %r: the consumer has not polled for %s (%d ms), so it leaves and others get its "
+            "partitions. Raise that interval, or take fewer records at once, so that they need "
+            "less time: for a poll by %s, for a query's micro-batch by 'maxOffsetsPerTrigger'",
+            self._group_id,
+            as_written("'kafka.max.poll.interval.ms'"),
+            self._config.max_poll_interval_ms,
+            as_written("'kafka.max.poll.records'"),
+        )
+        deadline = Deadline.after_ms(_LONGEST_FAREWELL_MS)
+        self._begin_to_leave(deadline, "the consumer did not poll in time")
+        self._lose()
+        self._news.wake()
 
-def consumer_membership(
-    client: KafkaClient,
-    config: GroupConfig,
-    listener: RebalanceListener,
-    hooks: Hooks | None = None,
-) -> Membership:
-    """Create a member of KIP-848's protocol (`group.protocol=consumer`), from Kafka 4.0 on."""
-    names_of = partial(topic_names, client)
-    participant = ConsumerParticipant(config, listener, names_of, _retry_of(client))
-    return Membership(client, participant, hooks)
+    # -- different in each protocol ----------------------------------------------------------------
 
+    @abstractmethod
+    def _next_step(self) -> Step | None:
+        """Return the next step in the thread that polls, if any."""
 
-def _retry_of(client: KafkaClient) -> Retry:
-    return Retry(client.config.retry_backoff_ms, client.config.retry_backoff_max_ms)
+    @property
+    @abstractmethod
+    def _is_member(self) -> bool:
+        """Whether the member has a place in the group. Without polls it loses the place."""
+
+    @property
+    @abstractmethod
+    def _is_fenced(self) -> bool:
+        """Whether another member has taken this member's place. It must not be taken back."""
+
+    @abstractmethod
+    def _next(self) -> Conversation[None] | float:
+        """Return what is due, or the seconds until something is.
+
+        Called if there is no farewell, no error and no pause.
+        """
+
+    @abstractmethod
+    def _react(self, found: Reaction) -> None:
+        """Apply the reaction to an error to the member's state."""
+
+    @abstractmethod
+    def _lose(self) -> None:
+        """Lose the place in the group. The next poll tells the listener, and joins again."""
+
+    @abstractmethod
+    def _unsubscribe(self) -> None:
+        """Forget the subscription, the partitions, and the place in the group."""
+
+    @abstractmethod
+    def _farewell_to_say(self, reason: str) -> Say | None:
+        """Return how to leave the group, or None if the coordinator need not know of it."""
+
+    # -- for both ----------------------------------------------------------------------------------
+
+    @property
+    def _group_id(self) -> str:
+        return self._config.group_id
+
+    @property
+    def _group_instance_id(self) -> str | None:
+        return self._config.group_instance_id or None
+
+    @contextmanager
+    def _taking_in(self) -> Iterator[None]:
+        """Take in an answer, with the lock. Raises an error if nobody wants it any more."""
+        with self._changed:
+            if self._coordinator.is_interrupted:
+                raise InterruptedRequestError
+            yield
+
+    async def _tell_lost(self, first_error: FirstError) -> None:
+        if self.assignment:
+            await first_error.tell(self._listener.lost, self.assignment)
+        self.assignment = frozenset()
+
+    def _check(self, code: int, what: str, detail: str | None = None) -> None:
+        """Raise `BrokerError`, with advice for the user, if the code is an error."""
+        if code:
+            error = error_code(code)
+            details = [text for text in (detail, ADVICE.get(error.name)) if text]
+            raise BrokerError(error, f"{what} of group {self._group_id!r}", "; ".join(details))
+
+    def _pause(self, *, first_is_free: bool = False) -> None:
+        """Pause before the next request. The pause grows with the failures in a row."""
+        self._tries += 1
+        tries = self._tries - first_is_free
+        pause_seconds = self._coordinator.pause_seconds(tries) if tries else 0.0
+        self._not_before_seconds = self._clock() + pause_seconds
+
+    def _heard(self, interval_ms: int | None = None) -> None:
+        """Plan the next heartbeat after an answer of the coordinator."""
+        self._end_pause()
+        interval_ms = self._config.heartbeat_interval_ms if interval_ms is None else interval_ms
+        self._heartbeat_at_seconds = self._clock() + interval_ms / 1000
+
+    def _heartbeat_seconds(self) -> float:
+        """Return the seconds until the next heartbeat; 0 or less if it is due."""
+        return self._heartbeat_at_seconds - self._clock()
+
+    def _end_pause(self) -> None:
+        self._tries, self._not_before_seconds = 0, 0.0
+
+    def _begin_to_leave(self, deadline: Deadline, reason: str) -> None:
+        say = self._farewell_to_say(reason)
+        if say is not None:
+            self._farewell = _Farewell(say, deadline)
+            self._end_pause()
+        self._coordinator.interrupt()
+
+    def _has_said_farewell(self) -> None:
+        self._farewell = None
+        self._news.wake()

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, TypeVar
 
 from spark_kafka_source.client import Retry
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.groups.assignors import Assignment, Cluster, RebalanceProtocol, Subscription
-from spark_kafka_source.groups.classic import ClassicParticipant, State
-from spark_kafka_source.groups.participant import LeftError, Participant
-from spark_kafka_source.net import Deadline, Running, run, wait_for
+from spark_kafka_source.groups.classic import ClassicMembership
+from spark_kafka_source.groups.coordinator import InterruptedRequestError
+from spark_kafka_source.groups.membership import Membership
+from spark_kafka_source.net import Deadline, Running, Wakeup, run, wait_for
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
@@ -30,30 +32,49 @@ from tests.groups.members import Deal, Told
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 Q = TypeVar("Q", bound=Request[Any])
+M = TypeVar("M", bound=Membership)
 RETRY = Retry(backoff_ms=1_000, backoff_max_ms=1_000)
 
 
 class Coordinator:
-    """A member's thread, taken one step at a time, and a coordinator whose answers a test gives."""
+    """A coordinator whose answers a test gives. It takes the steps of the member's thread."""
 
-    def __init__(self, participant: Participant, clock: Clock) -> None:
-        self._participant = participant
+    def __init__(self, clock: Clock) -> None:
+        self.wakeup = Wakeup()
+        self.is_interrupted = False
+        self.asked: Request[Any] | None = None
         self._clock = clock
         self._running: Running[None] | None = None
-        self._asked: Request[Any] | None = None
         self._answer: Response | Exception | None = None
+
+    def of(self, member: M) -> M:
+        """Return the member, which has no thread."""
+        self._member = member
+        member._start = lambda: None  # type: ignore[method-assign]
+        return member
+
+    def pause_seconds(self, tries: int) -> float:
+        return RETRY.pause_seconds(tries)
+
+    async def wait(self, seconds: float) -> None:
+        await wait_for((), Deadline(self._clock.now_seconds + seconds, 0))
+
+    def interrupt(self) -> None:
+        self.is_interrupted = True
+
+    def close(self) -> None:
+        self.wakeup.close()
 
     def next_due(self) -> Request[Any] | float:
         """Return the request that waits for its answer, or the seconds until one may be sent."""
         while True:
             if self._running is None or self._running.is_done:
-                self._asked = None
-                self._running = Running(self._participant.go_on(self._ask))
+                self._running = Running(self._member._go_on())
             self._go_on(self._running)
             if self._running.is_done:
                 continue
-            if self._asked is not None:
-                return self._asked
+            if self.asked is not None:
+                return self.asked
             wait_seconds = self._running.wait.until.at_seconds - self._clock.now_seconds
             if wait_seconds > 0:
                 # Whatever a test does before the next call may change what is due.
@@ -77,13 +98,13 @@ class Coordinator:
 
     def answer(self, request: Request[Any], answer: Response | Exception) -> None:
         """Answer a request, or let it fail. An answer that nobody waits for comes too late."""
-        if self._running is not None and not self._running.is_done and request is self._asked:
+        if self._running is not None and not self._running.is_done and request is self.asked:
             self._answer = answer
             self._go_on(self._running)
 
     def awaits(self, request: Request[Any]) -> bool:
         """Return whether the member still waits for the answer to this request."""
-        return request is self._asked and not self._participant.has_moved_on
+        return request is self.asked and not self.is_interrupted
 
     def _go_on(self, running: Running[None]) -> None:
         running.go_on()
@@ -91,9 +112,9 @@ class Coordinator:
             try:
                 running.result()
             except Exception as error:
-                self._participant.failed(self._asked, error)
+                self._member._failed(error)
 
-    async def _ask(
+    async def ask(
         self,
         request: Request[Any],
         deadline: Deadline,
@@ -101,11 +122,11 @@ class Coordinator:
         *,
         is_held: bool = False,
     ) -> Any:
-        self._asked = request
+        self.asked = request
         while self._answer is None:
             await wait_for((), deadline)
-            if self._participant.has_moved_on:
-                raise LeftError
+            if self.is_interrupted:
+                raise InterruptedRequestError
         answer, self._answer = self._answer, None
         if isinstance(answer, Exception):
             raise answer
@@ -125,19 +146,20 @@ class Alone:
         eager, cooperative = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
         self.deal = Deal(cooperative if self.cooperative else eager)
         self.told, self.clock = Told(), Clock()
-        self.participant = ClassicParticipant(
+        self.coordinator = Coordinator(self.clock)
+        member = ClassicMembership(
             GroupConfig(group_id="g", **self.config),
             [self.deal],
             self.told,
+            self.coordinator,  # type: ignore[arg-type]
             self._topics_of,
-            RETRY,
             metadata_max_age_ms=60_000,
             clock=self.clock.monotonic,
         )
-        self.coordinator = Coordinator(self.participant, self.clock)
+        self.membership = self.coordinator.of(member)
         self.idles = self.coordinator.idles
         self.answer = self.coordinator.answer
-        self.participant.subscribe(["t"])
+        self.membership.subscribe(["t"])
 
     async def _topics_of(self, topics: Collection[str], _: Deadline) -> Cluster:
         return {each: self.cluster[each] for each in topics if each in self.cluster}
@@ -146,9 +168,7 @@ class Alone:
         return self.coordinator.next_due()
 
     def poll(self) -> None:
-        self.participant.begin_poll()
-        while (step := self.participant.next_step()) is not None:
-            run(step.run())
+        run(self.membership.poll())
 
     def next(self, request_type: type[Q]) -> Q:
         """Return the next request, after any pause. Check its type."""
@@ -190,22 +210,22 @@ class Alone:
         self.poll()
 
     def leave(self) -> LeaveGroupRequest:
-        run(self.participant.leave(Deadline.after_ms(60_000), "test"))
+        run(self.membership.leave(Deadline.after_ms(60_000), "test"))
         return self.next(LeaveGroupRequest)
 
-    def state(self) -> State:
-        return self.participant.state
+    def state(self) -> Enum:
+        return self.membership.state
 
     def has_left(self) -> bool:
-        return self.participant.has_left
+        return self.membership._farewell is None
 
     def subscription(self) -> Subscription:
         """Return the subscription in the next JoinGroup."""
         return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)
 
     def close(self) -> None:
-        self.participant.to_consumer.close()
-        self.participant.to_coordinator.close()
+        self.membership._news.close()
+        self.coordinator.close()
 
 
 LEFT = LeaveGroupResponse()

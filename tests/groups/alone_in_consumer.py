@@ -3,11 +3,12 @@
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from spark_kafka_source.errors import ErrorCode
 from spark_kafka_source.groups import GroupConfig, Member
-from spark_kafka_source.groups.consumer import ConsumerParticipant, ConsumerState
+from spark_kafka_source.groups.consumer import ConsumerMembership, ConsumerState
 from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol.messages.membership import (
     Assignment,
@@ -16,7 +17,7 @@ from spark_kafka_source.protocol.messages.membership import (
     TopicPartitions,
 )
 from tests.client.clock import Clock
-from tests.groups.alone import RETRY, Coordinator
+from tests.groups.alone import Coordinator
 from tests.groups.members import Told
 
 T, U = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -32,24 +33,23 @@ class AloneInConsumer:
 
     def __post_init__(self) -> None:
         self.told, self.clock = Told(), Clock()
-        self.participant = ConsumerParticipant(
+        self.coordinator = Coordinator(self.clock)
+        member = ConsumerMembership(
             GroupConfig(group_id="g", **self.config),
             self.told,
+            self.coordinator,  # type: ignore[arg-type]
             self._names_of,
-            RETRY,
-            self.clock.monotonic,
+            clock=self.clock.monotonic,
         )
-        self.coordinator = Coordinator(self.participant, self.clock)
+        self.membership = self.coordinator.of(member)
         self.idles = self.coordinator.idles
-        self.participant.subscribe(["t"])
+        self.membership.subscribe(["t"])
 
     async def _names_of(self, ids: Collection[uuid.UUID], _: Deadline) -> dict[uuid.UUID, str]:
         return {each: self.names[each] for each in ids if each in self.names}
 
     def poll(self) -> None:
-        self.participant.begin_poll()
-        while (step := self.participant.next_step()) is not None:
-            run(step.run())
+        run(self.membership.poll())
 
     def next(self) -> ConsumerGroupHeartbeatRequest:
         """Return the next heartbeat, after any pause."""
@@ -90,18 +90,18 @@ class AloneInConsumer:
         self.answer(acknowledging, epoch, assigned if says_all else None)
         assert self.state() is ConsumerState.STABLE
 
-    def state(self) -> ConsumerState:
-        return self.participant.state
+    def state(self) -> Enum:
+        return self.membership.state
 
     def member(self) -> Member | None:
-        return self.participant.member
+        return self.membership.member
 
     def has_left(self) -> bool:
-        return self.participant.has_left
+        return self.membership._farewell is None
 
     def leave(self) -> None:
-        run(self.participant.leave(Deadline.after_ms(60_000), "test"))
+        run(self.membership.leave(Deadline.after_ms(60_000), "test"))
 
     def close(self) -> None:
-        self.participant.to_consumer.close()
-        self.participant.to_coordinator.close()
+        self.membership._news.close()
+        self.coordinator.close()

@@ -8,9 +8,9 @@ from typing import Any
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.groups import (
     GroupConfig,
+    GroupProtocol,
     Membership,
-    classic_membership,
-    consumer_membership,
+    new_membership,
 )
 from spark_kafka_source.groups.assignors import (
     Assignment,
@@ -137,8 +137,9 @@ def settle_all(*members: Joined, partitions: int) -> None:
 def consumer(broker: MemoryBroker, *topics: str, **config: Any) -> Iterator[Joined]:
     """Run a KIP-848 member of group `g` that has subscribed and not polled yet."""
     told = Told()
-    group = GroupConfig(**{"group_id": "g"} | config)
-    membership = consumer_membership(KafkaClient(broker.config()), group, told)
+    settings: dict[str, Any] = {"group_id": "g", "group_protocol": GroupProtocol.CONSUMER}
+    group = GroupConfig(**settings | config)
+    membership = new_membership(KafkaClient(broker.config()), group, told)
     membership.subscribe(topics or ("t",))
     try:
         yield Joined(membership, told, Deal())
@@ -159,11 +160,11 @@ def member(
     protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
     deal, told = Deal(protocol), Told()
     settings: dict[str, Any] = {"group_id": "g", "heartbeat_interval_ms": 20}
-    membership = classic_membership(
+    membership = new_membership(
         KafkaClient(broker.config(**(client or {}))),
         GroupConfig(**settings | config),
-        [deal] if assignors is None else assignors,
         told,
+        [deal] if assignors is None else assignors,
     )
     membership.subscribe(topics or ("t",))
     try:

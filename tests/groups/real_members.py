@@ -13,10 +13,10 @@ from confluent_kafka import Consumer
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.groups import (
     GroupConfig,
+    GroupProtocol,
     Membership,
     RebalanceListener,
-    classic_membership,
-    consumer_membership,
+    new_membership,
 )
 from spark_kafka_source.groups.assignors import ASSIGNORS
 from spark_kafka_source.net import Deadline, readable, run
@@ -46,12 +46,11 @@ class Ours:
         settings = Settings({"kafka.bootstrap.servers": servers})
         client = KafkaClient(ClientConfig.from_settings(settings))
         times = {"session_timeout_ms": SESSION_MS, "heartbeat_interval_ms": 300}
-        group = GroupConfig(group_id=group_id, **times | config)
         if protocol == "consumer":
-            self.membership = consumer_membership(client, group, listener)
-        else:
-            assignors = [ASSIGNORS[protocol]()]
-            self.membership = classic_membership(client, group, assignors, listener)
+            config["group_protocol"] = GroupProtocol.CONSUMER
+        assignors = [ASSIGNORS[protocol]()] if protocol in ASSIGNORS else []
+        group = GroupConfig(group_id=group_id, **times | config)
+        self.membership = new_membership(client, group, listener, assignors)
         self.membership.subscribe([topic])
 
     def poll(self) -> None:

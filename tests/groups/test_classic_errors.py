@@ -42,14 +42,14 @@ def alone(request: pytest.FixtureRequest) -> Iterator[Alone]:
 
 
 def to_join(alone: Alone) -> JoinGroupRequest:
-    alone.participant.rejoin("test")
+    alone.membership.rejoin("test")
     alone.poll()
     alone.told.said.clear()
     return alone.next(JoinGroupRequest)
 
 
 def to_sync(alone: Alone) -> SyncGroupRequest:
-    alone.participant.rejoin("test")
+    alone.membership.rejoin("test")
     alone.poll()
     alone.told.said.clear()
     alone.join(2)
@@ -81,7 +81,7 @@ def test_every_code_is_reacted_to_or_raised(
     alone: Alone, request_type: type[Request[Any]], error: ErrorCode
 ) -> None:
     request = REQUESTS[request_type](alone)
-    owned = alone.participant.assignment
+    owned = alone.membership.assignment
     alone.refuse(request, error)
     if (request_type, error.name) in JOINS_AGAIN:
         assert isinstance(alone.next(JoinGroupRequest), JoinGroupRequest)
@@ -89,7 +89,7 @@ def test_every_code_is_reacted_to_or_raised(
         alone.poll()
         assert alone.next(JoinGroupRequest).member_id == "m"
     elif error.name in LOSES:
-        assert alone.participant.member is None
+        assert alone.membership.member is None
         alone.poll()
         assert alone.told.said == ([("lost", tuple(owned))] if owned else [])
         assert alone.next(JoinGroupRequest).member_id == LOSES[error.name]
@@ -138,7 +138,7 @@ def assert_told_or_tried_again(
         assert alone.next(LeaveGroupRequest) == request
     else:
         assert alone.idles()
-        assert alone.participant.has_left
+        assert alone.has_left()
         gone = error.name in ("UNKNOWN_MEMBER_ID", "FENCED_INSTANCE_ID", "GROUP_ID_NOT_FOUND")
         assert (str(error) in caplog.text) == (not gone)
     alone.close()
@@ -193,10 +193,10 @@ def test_what_comes_after_a_static_member_left_is_nobodys_concern() -> None:
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
     beat = alone.next(HeartbeatRequest)
-    run(alone.participant.leave(Deadline.after_ms(60_000), "test"))
+    run(alone.membership.leave(Deadline.after_ms(60_000), "test"))
     assert not alone.coordinator.awaits(beat)
     alone.refuse(beat, error_named("GROUP_AUTHORIZATION_FAILED"))
-    alone.participant.subscribe(["t"])
+    alone.membership.subscribe(["t"])
     alone.poll()
     alone.close()
 
@@ -252,12 +252,12 @@ def test_a_member_can_leave_from_each_state_and_join_again(state: State) -> None
     alone = Alone()
     WAYS[state](alone)
     assert alone.state() is state
-    run(alone.participant.leave(Deadline.after_ms(60_000), "test"))
-    assert (alone.state(), alone.participant.member) == (State.UNJOINED, None)
+    run(alone.membership.leave(Deadline.after_ms(60_000), "test"))
+    assert (alone.state(), alone.membership.member) == (State.UNJOINED, None)
     is_known = state in (State.COMPLETING_REBALANCE, State.ASSIGNED, State.STABLE)
-    assert alone.participant.has_left != is_known
+    assert alone.has_left() != is_known
     if is_known:
         alone.answer(alone.next(LeaveGroupRequest), LeaveGroupResponse())
-    alone.participant.subscribe(["t"])
+    alone.membership.subscribe(["t"])
     alone.settle(T0)
     alone.close()

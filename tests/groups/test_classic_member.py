@@ -60,11 +60,11 @@ def cooperative() -> Iterator[Alone]:
 
 def test_nothing_happens_before_the_first_poll(alone: Alone) -> None:
     assert alone.idles()
-    assert (alone.state(), alone.participant.member) == (State.UNJOINED, None)
+    assert (alone.state(), alone.membership.member) == (State.UNJOINED, None)
 
 
 def test_nobody_joins_for_no_topics(alone: Alone) -> None:
-    alone.participant.subscribe([])
+    alone.membership.subscribe([])
     alone.poll()
     assert alone.idles()
 
@@ -73,13 +73,13 @@ def test_states_and_generation_on_the_way_to_an_assignment(alone: Alone) -> None
     alone.poll()
     assert alone.state() is State.PREPARING_REBALANCE
     alone.join(7)
-    assert (alone.state(), alone.participant.member) == (State.COMPLETING_REBALANCE, None)
+    assert (alone.state(), alone.membership.member) == (State.COMPLETING_REBALANCE, None)
     alone.sync(T1, T0)
     assert alone.state() is State.ASSIGNED
-    assert alone.participant.assignment == frozenset()
+    assert alone.membership.assignment == frozenset()
     alone.poll()
     assert alone.state() is State.STABLE
-    assert alone.participant.member == Member("g", "m", 7)
+    assert alone.membership.member == Member("g", "m", 7)
     assert alone.told.said == [("assigned", (T0, T1))]
     assert alone.deal.heard == [((T1, T0), 7)]
 
@@ -104,15 +104,15 @@ def test_what_is_asked_of_the_coordinator_says_all_that_is_set() -> None:
 
 def test_eager_members_give_up_all_before_they_join(alone: Alone) -> None:
     alone.settle(T0)
-    alone.participant.rejoin("for the test")
+    alone.membership.rejoin("for the test")
     seen = []
     alone.told.during = lambda what: seen.append(
-        (what, set(alone.participant.assignment), alone.participant.member)
+        (what, set(alone.membership.assignment), alone.membership.member)
     )
     alone.poll()
     # During `revoked` the partitions are still owned, and their offsets can be committed.
     assert seen == [("revoked", {T0}, Member("g", "m", 1))]
-    assert alone.participant.assignment == frozenset()
+    assert alone.membership.assignment == frozenset()
     assert alone.next(JoinGroupRequest).reason == "for the test"
     assert alone.subscription().owned == ()
     alone.join(2)
@@ -123,18 +123,18 @@ def test_eager_members_give_up_all_before_they_join(alone: Alone) -> None:
 
 def test_eager_members_are_told_of_no_partitions_too(alone: Alone) -> None:
     alone.settle()
-    alone.participant.rejoin("test")
+    alone.membership.rejoin("test")
     alone.poll()
     assert alone.told.said == [("assigned", ()), ("revoked", ())]
 
 
 def test_cooperative_members_keep_what_they_have(cooperative: Alone) -> None:
     cooperative.settle(T0, T1)
-    cooperative.participant.rejoin("test")
+    cooperative.membership.rejoin("test")
     cooperative.poll()
     said = cooperative.subscription()
     assert (said.owned, said.generation_id) == ((T0, T1), 1)
-    assert cooperative.participant.assignment == {T0, T1}
+    assert cooperative.membership.assignment == {T0, T1}
     assert cooperative.told.said == [("assigned", (T0, T1))]
 
 
@@ -142,7 +142,7 @@ def test_cooperative_members_give_up_what_is_taken_and_join_again_at_once(
     cooperative: Alone,
 ) -> None:
     cooperative.settle(T0, T1)
-    cooperative.participant.rejoin("test")
+    cooperative.membership.rejoin("test")
     cooperative.poll()
     cooperative.join(2)
     cooperative.sync(T1)
@@ -156,7 +156,7 @@ def test_cooperative_members_give_up_topics_that_they_do_not_subscribe_to_any_mo
     cooperative: Alone,
 ) -> None:
     cooperative.settle(T0)
-    cooperative.participant.subscribe(["u"])
+    cooperative.membership.subscribe(["u"])
     cooperative.poll()
     assert cooperative.told.said[1:] == [("revoked", (T0,))]
     said = cooperative.subscription()
@@ -167,7 +167,7 @@ def test_cooperative_members_give_up_topics_that_they_do_not_subscribe_to_any_mo
 def test_a_new_subscription_joins_again(cooperative: bool) -> None:
     alone = Alone(cooperative=cooperative)
     alone.settle(T0)
-    alone.participant.subscribe(["t", "u"])
+    alone.membership.subscribe(["t", "u"])
     alone.poll()
     assert alone.subscription().topics == ("t", "u")
     assert alone.next(JoinGroupRequest).reason == "the subscription has changed"
@@ -177,7 +177,7 @@ def test_a_new_subscription_joins_again(cooperative: bool) -> None:
 def test_an_assignment_for_an_older_subscription_is_not_taken(alone: Alone) -> None:
     alone.poll()
     alone.join()
-    alone.participant.subscribe(["u"])
+    alone.membership.subscribe(["u"])
     alone.sync(T0)
     alone.poll()
     assert alone.told.said == [("revoked", ())]
@@ -190,7 +190,7 @@ def test_what_is_lost_is_told_once_and_before_joining_anew(cooperative: bool, na
     alone = Alone(cooperative=cooperative)
     alone.settle(T0)
     alone.refuse(alone.next(HeartbeatRequest), error_named(name))
-    assert alone.participant.assignment == {T0}
+    assert alone.membership.assignment == {T0}
     alone.poll()
     alone.poll()
     assert alone.told.said[1:] == [("lost", (T0,))]
@@ -200,9 +200,9 @@ def test_what_is_lost_is_told_once_and_before_joining_anew(cooperative: bool, na
 
 def test_what_is_lost_while_the_listener_is_told_of_other_partitions(cooperative: Alone) -> None:
     """A heartbeat's answer comes meanwhile. JoinGroup must not claim the kept partitions then."""
-    cooperative.participant.subscribe(["t", "u"])
+    cooperative.membership.subscribe(["t", "u"])
     cooperative.settle(T0, U0)
-    cooperative.participant.subscribe(["t"])
+    cooperative.membership.subscribe(["t"])
     beat = cooperative.next(HeartbeatRequest)
 
     def lose(what: str) -> None:
@@ -212,7 +212,7 @@ def test_what_is_lost_while_the_listener_is_told_of_other_partitions(cooperative
     cooperative.told.during = lose
     cooperative.poll()
     assert cooperative.told.said[1:] == [("revoked", (U0,)), ("lost", (T0,))]
-    assert cooperative.participant.assignment == frozenset()
+    assert cooperative.membership.assignment == frozenset()
     assert cooperative.subscription().owned == ()
 
 
@@ -243,15 +243,15 @@ def test_what_a_listener_raises_comes_out_once_the_member_is_in_order(
         with pytest.raises(ZeroDivisionError):
             alone.poll()
         assert alone.state() is State.STABLE
-        assert alone.participant.assignment == {T0}
+        assert alone.membership.assignment == {T0}
         return
     alone.settle(T0)
     if what == "lost":
         alone.refuse(alone.next(HeartbeatRequest), error_named("UNKNOWN_MEMBER_ID"))
-    alone.participant.rejoin("test")
+    alone.membership.rejoin("test")
     with pytest.raises(ZeroDivisionError):
         alone.poll()
-    assert alone.participant.assignment == frozenset()
+    assert alone.membership.assignment == frozenset()
     assert alone.state() is State.PREPARING_REBALANCE
     alone.poll()
     alone.join(2)
@@ -279,7 +279,7 @@ def test_a_member_lives_while_its_assignment_waits_for_a_poll(alone: Alone) -> N
 def test_a_rebalance_that_is_joined_already_is_no_news(alone: Alone) -> None:
     alone.settle(T0)
     beat = alone.next(HeartbeatRequest)
-    alone.participant.rejoin("test")
+    alone.membership.rejoin("test")
     alone.poll()
     alone.refuse(beat, error_named("REBALANCE_IN_PROGRESS"))
     alone.join(2)
@@ -301,7 +301,7 @@ def test_one_who_does_not_poll_leaves_and_has_lost_all(
     assert "kafka.max.poll.interval.ms" in caplog.text
     alone.answer(leaving, LeaveGroupResponse())
     assert alone.idles()
-    assert alone.participant.member is None
+    assert alone.membership.member is None
     alone.poll()
     assert alone.told.said[1:] == [("lost", (T0,))]
     assert alone.next(JoinGroupRequest).member_id == ""
@@ -337,7 +337,7 @@ def test_leaving_gives_up_all_and_says_why(alone: Alone) -> None:
     assert alone.has_left()
     alone.poll()
     assert alone.idles()
-    alone.participant.subscribe(["t"])
+    alone.membership.subscribe(["t"])
     alone.settle(T1)
     assert alone.told.said[2:] == [("assigned", (T1,))]
 
@@ -352,7 +352,7 @@ def test_one_who_leaves_in_the_midst_of_a_rebalance_has_lost_what_it_kept(
     cooperative: Alone,
 ) -> None:
     cooperative.settle(T0)
-    cooperative.participant.rejoin("test")
+    cooperative.membership.rejoin("test")
     cooperative.poll()
     joining = cooperative.next(JoinGroupRequest)
     cooperative.leave()
@@ -363,7 +363,7 @@ def test_one_who_leaves_in_the_midst_of_a_rebalance_has_lost_what_it_kept(
 def test_a_static_member_leaves_without_a_word() -> None:
     alone = Alone(config={"group_instance_id": "i"})
     alone.settle(T0)
-    run(alone.participant.leave(Deadline.after_ms(1_000), "test"))
+    run(alone.membership.leave(Deadline.after_ms(1_000), "test"))
     assert alone.told.said[1:] == [("revoked", (T0,))]
     assert alone.has_left()
     assert alone.idles()
@@ -374,7 +374,7 @@ def test_a_farewell_is_tried_until_its_deadline(
     alone: Alone, caplog: pytest.LogCaptureFixture
 ) -> None:
     alone.settle(T0)
-    run(alone.participant.leave(Deadline.after_ms(0), "test"))
+    run(alone.membership.leave(Deadline.after_ms(0), "test"))
     alone.coordinator.answer(alone.next(LeaveGroupRequest), ConnectionFailedError("gone"))
     assert alone.has_left()
     assert "was not told that a member left: gone" in caplog.text
@@ -431,7 +431,7 @@ def test_an_assignor_that_fails_is_told_of_in_the_next_poll(alone: Alone) -> Non
         alone.poll()
     alone.deal.failure = None
     alone.settle(T0, generation_id=2)
-    assert alone.participant.assignment == {T0}
+    assert alone.membership.assignment == {T0}
 
 
 def test_a_cooperative_assignor_may_not_give_what_another_owns(cooperative: Alone) -> None:

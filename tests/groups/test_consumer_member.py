@@ -93,7 +93,7 @@ def test_states_and_epochs_on_the_way_to_an_assignment(alone: AloneInConsumer) -
     assert alone.member() == Member("g", request.member_id, 7)
     alone.poll()
     assert alone.state() is ConsumerState.ACKNOWLEDGING
-    assert alone.participant.assignment == {T0, T1}
+    assert alone.membership.assignment == {T0, T1}
     assert alone.told.said == [("assigned", (T0, T1))]
     alone.answer(alone.next(), 7)
     assert alone.state() is ConsumerState.STABLE
@@ -102,7 +102,7 @@ def test_states_and_epochs_on_the_way_to_an_assignment(alone: AloneInConsumer) -
 def test_what_goes_is_given_up_before_what_is_new_is_taken(alone: AloneInConsumer) -> None:
     alone.settle({T: [0, 1]})
     owned = []
-    alone.told.during = lambda _: owned.append(set(alone.participant.assignment))
+    alone.told.during = lambda _: owned.append(set(alone.membership.assignment))
     alone.answer(alone.next(), 1, {T: [1], U: [0]})
     alone.poll()
     assert alone.told.said[1:] == [("revoked", (T0,)), ("assigned", (U0,))]
@@ -134,7 +134,7 @@ def test_a_target_that_moves_on_while_it_is_reconciled(alone: AloneInConsumer) -
     alone.told.during = move
     alone.poll()
     assert alone.told.said[1:] == [("revoked", (T1,)), ("assigned", ()), ("assigned", (T1,))]
-    assert alone.participant.assignment == {T0, T1}
+    assert alone.membership.assignment == {T0, T1}
     assert alone.next().topic_partitions == [TopicPartitions(T, [0, 1])]
 
 
@@ -159,23 +159,23 @@ def test_a_topic_that_is_made_anew_is_another(alone: AloneInConsumer) -> None:
 def test_a_topic_whose_name_is_not_known_yet_is_asked_for_again(alone: AloneInConsumer) -> None:
     del alone.names[U]
     alone.settle({T: [0], U: [0]})
-    assert alone.participant.assignment == {T0}
+    assert alone.membership.assignment == {T0}
     alone.names[U] = "u"
     request = alone.next()
     assert request.subscribed_topic_names == ["t"]
     assert request.topic_partitions == [TopicPartitions(T, [0])]
     alone.answer(request, 1, {T: [0], U: [0]})
     alone.poll()
-    assert alone.participant.assignment == {T0, U0}
+    assert alone.membership.assignment == {T0, U0}
 
 
 def test_a_subscription_that_changes_is_told_at_once(alone: AloneInConsumer) -> None:
     alone.settle({T: [0]})
-    alone.participant.subscribe(["u"], "t.*")
+    alone.membership.subscribe(["u"], "t.*")
     request = alone.next()
     assert said(request) == {"subscribed_topic_names": ["u"], "subscribed_topic_regex": "t.*"}
     alone.answer(request)
-    alone.participant.subscribe(["u"])
+    alone.membership.subscribe(["u"])
     assert said(alone.next()) == {"subscribed_topic_regex": ""}
 
 
@@ -240,7 +240,7 @@ def test_leaving(instance_id: str, epoch: int) -> None:
     assert alone.has_left()
     alone.poll()
     assert alone.idles()
-    alone.participant.subscribe(["t"])
+    alone.membership.subscribe(["t"])
     alone.settle({T: [1]}, 5)
     assert alone.told.said[2:] == [("assigned", (T1,))]
     alone.close()
@@ -296,7 +296,7 @@ def test_what_a_listener_raises_comes_out_once_the_member_is_in_order(
         alone.answer(alone.next(), 2, {T: [1]})
     with pytest.raises(ZeroDivisionError):
         alone.poll()
-    assert alone.participant.assignment == (set() if what == "lost" else {T1})
+    assert alone.membership.assignment == (set() if what == "lost" else {T1})
     after = ConsumerState.JOINING if what == "lost" else ConsumerState.ACKNOWLEDGING
     assert alone.state() is after
     alone.poll()
@@ -381,7 +381,7 @@ def test_a_member_can_leave_from_each_state_and_join_again(
     assert alone.has_left() != is_known
     if is_known:
         alone.answer(alone.next(), -1)
-    alone.participant.subscribe(["t"])
+    alone.membership.subscribe(["t"])
     alone.settle({T: [1]}, 5)
 
 

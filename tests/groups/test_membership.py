@@ -10,7 +10,6 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.groups.classic import State
-from spark_kafka_source.groups.participant import Ask
 from spark_kafka_source.net import ConnectionSettings, Deadline, readable, run
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.membership import (
@@ -263,15 +262,14 @@ def test_the_thread_sleeps_between_heartbeats(
 ) -> None:
     with member(broker) as one:
         one.settle(*ALL)
-        participant = one.membership._participant
         asked = []
-        due = participant._due
+        due = one.membership._due
 
-        def counted(ask: Ask) -> Any:
+        def counted() -> Any:
             asked.append(1)
-            return due(ask)
+            return due()
 
         broker.forget()
-        monkeypatch.setattr(participant, "_due", counted)
+        monkeypatch.setattr(one.membership, "_due", counted)
         broker.wait_for(HeartbeatRequest, 5)
         assert len(asked) <= 3 * len(broker.requests(HeartbeatRequest))

@@ -33,7 +33,7 @@ def alone() -> Iterator[Alone]:
 
 
 def watch(clock: Clock, **divided: int) -> TopicWatch:
-    return TopicWatch(topics(**divided), 60.0, RETRY, clock.monotonic, by_rack=False)
+    return TopicWatch(topics(**divided), 60.0, RETRY.pause_seconds, clock.monotonic, by_rack=False)
 
 
 def looks(clock: Clock, watched: TopicWatch, seconds: float) -> list[tuple[float, set[str]]]:
@@ -68,7 +68,7 @@ def test_pauses_between_looks_for_a_missing_topic_grow_to_those_between_tries() 
 
 def test_a_client_that_tries_again_at_once_does_not_look_at_once() -> None:
     clock = Clock()
-    watched = TopicWatch({"t": []}, 60.0, Retry(0, 0), clock.monotonic, by_rack=False)
+    watched = TopicWatch({"t": []}, 60.0, Retry(0, 0).pause_seconds, clock.monotonic, by_rack=False)
     assert 1 < len(looks(clock, watched, 1)) <= 20
 
 
@@ -97,7 +97,7 @@ def test_a_leader_joins_once_for_a_topic_that_comes(alone: Alone) -> None:
     alone.join(2)
     alone.sync(T0, T1)
     alone.poll()
-    assert alone.participant.assignment == {T0, T1}
+    assert alone.membership.assignment == {T0, T1}
     for _ in range(20):  # Less than the age of metadata.
         alone.clock.now_seconds += 2
         alone.next_due()
@@ -114,7 +114,7 @@ def test_a_look_that_fails_is_one_look(alone: Alone, monkeypatch: pytest.MonkeyP
         asked.append(topics)
         raise ConnectionFailedError("gone")
 
-    monkeypatch.setattr(alone.participant, "_topics_of", fail)
+    monkeypatch.setattr(alone.membership, "_topics_of", fail)
     alone.clock.now_seconds += 2
     for _ in range(5):
         alone.next_due()
@@ -127,14 +127,14 @@ def test_one_who_follows_never_looks(alone: Alone, monkeypatch: pytest.MonkeyPat
     alone.poll()
     response = JoinGroupResponse(0, 0, 1, "consumer", "deal", "leader", False, "m")
     alone.answer(alone.next(JoinGroupRequest), response)
-    monkeypatch.setattr(alone.participant, "_topics_of", lambda *_: pytest.fail("it looked"))
+    monkeypatch.setattr(alone.membership, "_topics_of", lambda *_: pytest.fail("it looked"))
     alone.sync()
     alone.poll()
-    alone.participant.look_at_topics()
+    alone.membership.look_at_topics()
     for _ in range(100):
         alone.clock.now_seconds += 1
         alone.next_due()
-        alone.participant.begin_poll()
+        alone.membership._note_poll()
     assert alone.state() is State.STABLE
 
 
@@ -144,7 +144,7 @@ def test_a_leader_that_is_told_of_partitions_looks_at_once(alone: Alone) -> None
     alone.next_due()
     alone.poll()
     assert alone.state() is State.STABLE
-    alone.participant.look_at_topics()
+    alone.membership.look_at_topics()
     alone.next_due()
     alone.poll()
     assert alone.state() is State.PREPARING_REBALANCE

@@ -84,8 +84,7 @@ class Query:
         assert group is not None
         member = group.member()
         group._membership._is_ending = True  # A dead process has no thread left that asks.
-        group._membership._participant.to_coordinator.wake()
-        group._membership._client.close()
+        group._membership._coordinator.close()
         group._planner.close()
         for member_id in list(broker.group("g").members) if member is None else [member.member_id]:
             broker.drop_member("g", member_id)

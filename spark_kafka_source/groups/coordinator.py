@@ -1,0 +1,110 @@
+"""The coordinator of a group, as one member asks it."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from spark_kafka_source.client import LONGEST_SILENCE_MS, CoordinatorKey, KafkaClient
+from spark_kafka_source.errors import ClosedError, KafkaError
+from spark_kafka_source.net import Deadline, HasFileno, Wakeup, wait_for
+from spark_kafka_source.protocol import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+# A coordinator holds some answers back on purpose. Meanwhile the member looks it up less often.
+_HELD_LOOK_MS = 3_000
+
+OnRequest = Callable[[Request[Any], float, Exception | None], None]
+"""Gets a request, its duration in ms, and its error or None."""
+
+
+class InterruptedRequestError(Exception):
+    """The member has left since it asked, so nobody wants the answer."""
+
+
+class Coordinator:
+    """The coordinator of a group. One thread asks it, and another may interrupt that."""
+
+    def __init__(
+        self, client: KafkaClient, group_id: str, on_request: OnRequest = lambda *_: None
+    ) -> None:
+        """Take over `client`: nobody else may use it from now on, and `close` closes it."""
+        self.client = client
+        self.pause_seconds = client.pause_seconds
+        self.wakeup = Wakeup()
+        self.is_interrupted = False
+        self.asked: Request[Any] | None = None
+        """The last request since this was set to None."""
+        self._key = CoordinatorKey.of_group(group_id)
+        self._on_request = on_request
+
+    async def ask(
+        self,
+        request: Request[R],
+        deadline: Deadline,
+        check: Callable[[R], None],
+        *,
+        is_held: bool = False,
+    ) -> R:
+        """Ask once. Return the answer if `check` raises no error for it.
+
+        `is_held` marks a request whose answer the coordinator holds back. Any other request must
+        also be answered within `request.timeout.ms`, or the next one looks for the coordinator
+        again. Raises `InterruptedRequestError` after `interrupt`.
+        """
+        self.asked = request
+        began_seconds = time.monotonic()
+        error: Exception | None = None
+        try:
+            answer = await self._answer_to(request, deadline, is_held=is_held)
+            check(answer)
+            return answer
+        except Exception as found:
+            error = found
+            if isinstance(found, KafkaError):
+                self.client.recover(found)
+            raise
+        finally:
+            if not isinstance(error, ClosedError | InterruptedRequestError):
+                self._on_request(request, (time.monotonic() - began_seconds) * 1000, error)
+
+    async def _answer_to(self, request: Request[R], deadline: Deadline, *, is_held: bool) -> R:
+        """Send a request, and wait for its answer until nobody wants it any more.
+
+        If the coordinator is silent and the group has another one by now, give the request up.
+        """
+        coordinator = await self.client.coordinator(self._key, deadline)
+        await self.client.wait_out_throttle(coordinator.address, deadline)
+        asked = self.client.ask(request, coordinator, deadline, is_held=is_held)
+        look_ms = _HELD_LOOK_MS if is_held else LONGEST_SILENCE_MS
+        look_at = Deadline.after_ms(look_ms)
+        while not self.is_interrupted:
+            if asked.is_over():
+                return asked.answer()
+            await self._wait(Deadline.first(look_at, asked.deadline), asked)
+            if look_at.expired:
+                look_at = Deadline.after_ms(look_ms)
+                is_still = partial(self.client.still_coordinates, coordinator, self._key)
+                if asked.is_silent and not await is_still():
+                    asked.give_up("the group has another coordinator by now, so this one is left")
+        asked.abandon()
+        raise InterruptedRequestError
+
+    async def wait(self, seconds: float) -> None:
+        """Ask nothing for so many seconds, or until another thread has news."""
+        await self._wait(Deadline.after_seconds(seconds))
+
+    async def _wait(self, until: Deadline, *things: HasFileno) -> None:
+        await wait_for((*things, self.wakeup), until)
+        self.wakeup.clear()
+
+    def interrupt(self) -> None:
+        """End the request that is under way, since nobody wants its answer any more."""
+        self.is_interrupted = True
+        self.wakeup.wake()
+
+    def close(self) -> None:
+        """Close the client. From now on `ask` raises `ClosedError`."""
+        self.client.close()
+        self.wakeup.wake()
