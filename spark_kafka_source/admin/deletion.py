@@ -7,7 +7,6 @@ from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import typed
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
-from spark_kafka_source.groups.assignors.subscription import partitions_by_topic
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -16,7 +15,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 _DELETED = "it can be deleted"
 _FORGOTTEN = "its offsets can be deleted"

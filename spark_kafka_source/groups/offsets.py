@@ -4,9 +4,9 @@ https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 """
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
@@ -33,10 +33,8 @@ from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
 )
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 logger = logging.getLogger(__name__)
 
@@ -127,51 +125,43 @@ async def commit_offsets(
     group and the refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if
     `member_of` returns None, or a member that the group no longer knows.
     """
-    commit = _Commit(group_id, offsets, leader_epochs, metadata, member_of)
-    key = CoordinatorKey.of_group(group_id)
-
-    async def attempt(deadline: Deadline) -> None:
-        request = commit.request()
-        commit.take(
-            await client.send_to_coordinator(request, key, deadline, max_version=_COMMIT_BY_NAME)
-        )
-
+    commit = _Commit(client, group_id, leader_epochs, metadata, member_of, dict(offsets))
     if offsets:
-        await client.retrying(f"OffsetCommit to group {group_id!r}", attempt, timeout_ms=timeout_ms)
-    if any(each.error == _TOO_LARGE for each in commit.refusals.values()):
-        commit.explain_size(await _most_metadata(client, key))
+        what = f"OffsetCommit to group {group_id!r}"
+        await client.retrying(what, commit.attempt, timeout_ms=timeout_ms)
     if commit.refusals:
-        raise _refused(group_id, commit.refusals, len(offsets))
+        raise _refused(group_id, await commit.explained(), len(offsets))
 
 
+@dataclass
 class _Commit:
     """A commit over several tries: what is left to commit, and what was refused for good."""
 
-    def __init__(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, int],
-        leader_epochs: Mapping[TopicPartition, int],
-        metadata: str | Mapping[TopicPartition, str],
-        member_of: MemberOf | None,
-    ) -> None:
-        self._group_id = group_id
-        self._left = dict(offsets)
-        self._leader_epochs = leader_epochs
-        self._metadata = metadata
-        self._member_of = member_of
-        self._tries = 0
-        self._was_unexplained = False
-        self.refusals: dict[TopicPartition, BrokerError] = {}
+    client: KafkaClient
+    group_id: str
+    leader_epochs: Mapping[TopicPartition, int]
+    metadata: str | Mapping[TopicPartition, str]
+    member_of: MemberOf | None
+    left: dict[TopicPartition, int]
+    refusals: dict[TopicPartition, BrokerError] = field(default_factory=dict)
+    tries: int = 0
+    was_unexplained: bool = False
 
-    def request(self) -> OffsetCommitRequest:
-        """Return the request for what is left, by the member that commits now."""
-        member = _who(self._group_id, self._member_of)
+    async def attempt(self, deadline: Deadline) -> None:
+        """Commit what is left. Raises the error of a partition that is to be tried again."""
+        key = CoordinatorKey.of_group(self.group_id)
+        answer = await self.client.send_to_coordinator(
+            self._request(), key, deadline, max_version=_COMMIT_BY_NAME
+        )
+        self._take(answer)
+
+    def _request(self) -> OffsetCommitRequest:
+        member = _who(self.group_id, self.member_of)
         topics = [
             OffsetCommitRequestTopic(
                 name=name, partitions=[self._row(TopicPartition(name, each)) for each in found]
             )
-            for name, found in _by_topic(self._left).items()
+            for name, found in partitions_by_topic(self.left).items()
         ]
         return OffsetCommitRequest(
             group_id=member.group_id,
@@ -182,60 +172,56 @@ class _Commit:
         )
 
     def _row(self, where: TopicPartition) -> OffsetCommitRequestPartition:
-        epoch = self._leader_epochs.get(where, -1)
+        epoch = self.leader_epochs.get(where, -1)
         return OffsetCommitRequestPartition(
-            where.partition, self._left[where], epoch, self._text(where)
+            where.partition, self.left[where], epoch, self._text(where)
         )
 
     def _text(self, where: TopicPartition) -> str:
-        given = self._metadata
+        given = self.metadata
         return given if isinstance(given, str) else given.get(where, "")
 
-    def take(self, answer: OffsetCommitResponse) -> None:
-        """Take in an answer. Raises the error of a partition that is to be tried again."""
-        answered = {
+    def _take(self, answer: OffsetCommitResponse) -> None:
+        codes = {
             TopicPartition(topic.name, each.partition_index): each.error_code
             for topic in answer.topics
             for each in topic.partitions
         }
-        _check_all_answered("OffsetCommit", self._left, answered)
+        _check_all_answered("OffsetCommit", self.left, codes)
         errors = {
-            where: _error(code, "OffsetCommit", self._group_id, where, self._member_of)
-            for where, code in answered.items()
-            if code and where in self._left
+            where: _error(codes[where], "OffsetCommit", self.group_id, where, self.member_of)
+            for where in self.left
+            if codes[where]
         }
-        self._tries += 1
-        left: dict[TopicPartition, int] = {}
-        for where, error in errors.items():
-            if self._is_to_try(error):
-                left[where] = self._left[where]
-            else:
-                self.refusals[where] = error
-        self._left = left
-        if left:
-            raise self._first_of(errors)
+        self.tries += 1
+        again = {where: error for where, error in errors.items() if self._is_to_try(error)}
+        self.refusals |= {where: errors[where] for where in errors.keys() - again.keys()}
+        self.left = {where: self.left[where] for where in again}
+        if again:
+            raise self._first_of(again)
 
     def _is_to_try(self, error: BrokerError) -> bool:
         if error.error == _UNEXPLAINED:
-            return not self._was_unexplained
-        is_gone = error.error == _UNKNOWN_TOPIC and self._tries >= _TRIES_OF_UNKNOWN
+            return not self.was_unexplained
+        is_gone = error.error == _UNKNOWN_TOPIC and self.tries >= _TRIES_OF_UNKNOWN
         return error.retriable and not is_gone
 
     def _first_of(self, errors: Mapping[TopicPartition, BrokerError]) -> BrokerError:
         """Return the first error to try again after. Note an unexplained one: it counts once."""
-        first = errors[min(self._left)]
-        unexplained = [each for each in self._left if errors[each].error == _UNEXPLAINED]
+        first = errors[min(errors)]
+        unexplained = [where for where, each in errors.items() if each.error == _UNEXPLAINED]
         if unexplained:
-            self._was_unexplained = True
+            self.was_unexplained = True
             logger.warning("%s; trying again once", errors[min(unexplained)])
             first.remedy = first.remedy if first.retriable else Remedy.RETRY
         return first
 
-    def explain_size(self, most: int | None) -> None:
-        """Say in the errors of too large metadata by how much it is to be shortened."""
-        for where, error in self.refusals.items():
-            if error.error != _TOO_LARGE:
-                continue
+    async def explained(self) -> Mapping[TopicPartition, BrokerError]:
+        """Return the refusals. Those of too large metadata say by how much to shorten it."""
+        too_large = [where for where, each in self.refusals.items() if each.error == _TOO_LARGE]
+        most = await _most_metadata(self.client, self.group_id) if too_large else None
+        for where in too_large:
+            error = self.refusals[where]
             # Brokers count as Java does: a character outside of the first 65,536 is two.
             size = len(self._text(where).encode("utf-16-le", "surrogatepass")) // 2
             limit = "allows fewer, 4096 by default: shorten it"
@@ -245,6 +231,7 @@ class _Commit:
                 f"the metadata has {size} characters, and the brokers' 'offset.metadata.max.bytes'"
             )
             self.refusals[where] = BrokerError(error.error, error.what, f"{text} {limit}")
+        return self.refusals
 
 
 async def committed_offsets(
@@ -274,23 +261,24 @@ async def committed(
     topic_partitions = list(topic_partitions)
 
     async def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
-        requests = _fetch_requests(group_id, member_of, topic_partitions)
-        answer = await _fetch(client, requests, group_id, deadline)
-        found = {}
-        error, rows = _answered(answer)
-        if has_no_group(error):
+        answer = await _fetch(client, group_id, member_of, topic_partitions, deadline)
+        # From v8 on an answer has the groups apart (KIP-709).
+        group = answer.groups[0] if answer.groups else answer
+        if has_no_group(group.error_code):
             return {}
-        _check(error, "OffsetFetch", group_id, member_of=member_of)
-        for name, partition in rows:
-            where = TopicPartition(name, partition.partition_index)
-            if has_no_group(partition.error_code):
-                return {}
-            _check(partition.error_code, "OffsetFetch", group_id, where)
-            found[where] = OffsetAndMetadata(
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                partition.metadata or "",
-            )
+        if group.error_code:
+            raise _error(group.error_code, "OffsetFetch", group_id, member_of=member_of)
+        found = {}
+        for topic in group.topics:
+            for each in topic.partitions:
+                where = TopicPartition(topic.name, each.partition_index)
+                if has_no_group(each.error_code):
+                    return {}
+                if each.error_code:
+                    raise _error(each.error_code, "OffsetFetch", group_id, where)
+                found[where] = OffsetAndMetadata(
+                    each.committed_offset, each.committed_leader_epoch, each.metadata or ""
+                )
         _check_all_answered("OffsetFetch", topic_partitions, found)
         return {where: found[where] for where in topic_partitions if found[where].offset >= 0}
 
@@ -299,16 +287,16 @@ async def committed(
     )
 
 
-async def _most_metadata(client: KafkaClient, key: CoordinatorKey) -> int | None:
+async def _most_metadata(client: KafkaClient, group_id: str) -> int | None:
     """Return the coordinator's `offset.metadata.max.bytes`, or None if it does not tell."""
+    key = CoordinatorKey.of_group(group_id)
     # Only this error needs them.
     from spark_kafka_source.client.configs import numbers_set_at  # noqa: PLC0415
 
     async def attempt(deadline: Deadline) -> int | None:
         coordinator = await client.coordinator(key, deadline)
-        return (await numbers_set_at(client, coordinator, [_MOST_METADATA], deadline)).get(
-            _MOST_METADATA
-        )
+        found = await numbers_set_at(client, coordinator, [_MOST_METADATA], deadline)
+        return found.get(_MOST_METADATA)
 
     try:
         return await client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)
@@ -328,61 +316,36 @@ def _who(group_id: str, member_of: MemberOf | None) -> Member:
     return member
 
 
-def _fetch_requests(
-    group_id: str, member_of: MemberOf | None, topic_partitions: Iterable[TopicPartition]
-) -> list[tuple[OffsetFetchRequest, int]]:
-    """Return the requests to try, each with its highest version, from the best to the oldest."""
-    by_topic = _by_topic(topic_partitions)
-    topics = [OffsetFetchRequestTopic(name, found) for name, found in by_topic.items()]
-    alone = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=False)
-    if member_of is None:
-        return [(alone, _FETCH_ONE_GROUP)]
-    stable = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=True)
-    member = member_of()
-    if member is None:
-        return [(stable, _FETCH_ONE_GROUP), (alone, _FETCH_ONE_GROUP)]
-    group = OffsetFetchRequestGroup(
-        group_id,
-        member.member_id,
-        member.generation_id,
-        [OffsetFetchRequestTopics(name, partition_indexes=each) for name, each in by_topic.items()],
-    )
-    several = OffsetFetchRequest(groups=[group], require_stable=True)
-    return [(several, _FETCH_BY_NAME), (stable, _FETCH_ONE_GROUP), (alone, _FETCH_ONE_GROUP)]
-
-
 async def _fetch(
     client: KafkaClient,
-    requests: Sequence[tuple[OffsetFetchRequest, int]],
     group_id: str,
+    member_of: MemberOf | None,
+    topic_partitions: Iterable[TopicPartition],
     deadline: Deadline,
 ) -> OffsetFetchResponse:
-    """Return the answer to the first request that the broker supports."""
-    *better, (last, last_version) = requests
+    """Return the answer to the best request that the broker supports."""
+    by_topic = partitions_by_topic(topic_partitions)
+    topics = [OffsetFetchRequestTopic(name, found) for name, found in by_topic.items()]
+    member = None if member_of is None else member_of()
+    requests = []
+    if member is not None:
+        group = OffsetFetchRequestGroup(
+            group_id,
+            member.member_id,
+            member.generation_id,
+            [OffsetFetchRequestTopics(name, partition_indexes=by_topic[name]) for name in by_topic],
+        )
+        several = OffsetFetchRequest(groups=[group], require_stable=True)
+        requests.append((several, _FETCH_BY_NAME))
+    for require_stable in (False,) if member_of is None else (True, False):
+        alone = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=require_stable)
+        requests.append((alone, _FETCH_ONE_GROUP))
     key = CoordinatorKey.of_group(group_id)
-    for request, max_version in better:
-        try:
-            return await client.send_to_coordinator(request, key, deadline, max_version=max_version)
-        except UnsupportedVersionError:
-            continue
-    return await client.send_to_coordinator(last, key, deadline, max_version=last_version)
-
-
-def _answered(
-    answer: OffsetFetchResponse,
-) -> tuple[int, list[tuple[str, OffsetFetchResponsePartition | OffsetFetchResponsePartitions]]]:
-    """Return the error of the group, and the answer for each partition with its topic."""
-    if answer.groups:
-        group = answer.groups[0]
-        return group.error_code, [(t.name, each) for t in group.topics for each in t.partitions]
-    return answer.error_code, [(t.name, each) for t in answer.topics for each in t.partitions]
-
-
-def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for name, partition in topic_partitions:
-        by_topic[name].append(partition)
-    return by_topic
+    *better, (oldest, oldest_version) = requests
+    for request, version in better:
+        with suppress(UnsupportedVersionError):
+            return await client.send_to_coordinator(request, key, deadline, max_version=version)
+    return await client.send_to_coordinator(oldest, key, deadline, max_version=oldest_version)
 
 
 def _check_all_answered(
@@ -391,17 +354,6 @@ def _check_all_answered(
     for where in asked:
         if where not in answered:
             raise ProtocolError(f"{what} of {where}: the answer leaves it out")
-
-
-def _check(
-    code: int,
-    api: str,
-    group_id: str,
-    where: TopicPartition | None = None,
-    member_of: MemberOf | None = None,
-) -> None:
-    if code:
-        raise _error(code, api, group_id, where, member_of)
 
 
 def _error(

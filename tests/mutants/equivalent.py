@@ -3,7 +3,7 @@
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "spark_kafka_source/groups/classic.py",
-        'self._protocol_name = response.protocol_name or ""',
-        "self._protocol_name = (response.protocol_name)",
+        'self._protocol_name = joined.protocol_name or ""',
+        "self._protocol_name = (joined.protocol_name)",
     ): "it is the name of one of the assignors by then; only mypy does not know",
 }

@@ -9,13 +9,12 @@ from spark_kafka_source.groups.assignors.hash_order import in_hash_order_compute
 from spark_kafka_source.groups.assignors.subscription import (
     NO_GENERATION,
     Subscription,
-    partitions_by_topic,
     partitions_of,
 )
 from spark_kafka_source.protocol import decode_prefix, encode
 from spark_kafka_source.protocol.declaration import Message, array, wire
 from spark_kafka_source.protocol.wire import INT32, STRING
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 
 @dataclass(slots=True)

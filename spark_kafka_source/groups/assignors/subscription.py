@@ -9,7 +9,7 @@ from spark_kafka_source.protocol.messages.consumer_protocol import (
     decode_versioned,
     encode_versioned,
 )
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 NO_GENERATION = -1
 """The generation of a member that has not been in the group yet."""
@@ -86,14 +86,6 @@ class Assignment:
             (each.topic, each.partitions) for each in found.assigned_partitions
         )
         return cls(partitions, found.user_data)
-
-
-def partitions_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the numbers of the partitions by topic, all in their order."""
-    found: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
 
 
 def partitions_of(topics: Iterable[tuple[str, Iterable[int]]]) -> tuple[TopicPartition, ...]:
