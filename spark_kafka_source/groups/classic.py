@@ -26,9 +26,9 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.assignors.given import check_user_data
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError, R
-from spark_kafka_source.groups.leader import LONGEST_LOOKUP_MS, TopicWatch, divide
+from spark_kafka_source.groups.leader import TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
-from spark_kafka_source.groups.lookups import TopicsOf
+from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
 from spark_kafka_source.groups.membership import (
     UNTIL_WOKEN_SECONDS,

@@ -6,7 +6,7 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-848%3A+The+Next+Generation
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -14,6 +14,7 @@ from functools import partial
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
+from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, NamesOf
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.membership import (
     UNTIL_WOKEN_SECONDS,
@@ -36,13 +37,9 @@ logger = logging.getLogger(__name__)
 _JOIN_EPOCH = 0
 _LEAVE_EPOCH = -1
 _LEAVE_STATIC_EPOCH = -2
-_LONGEST_LOOKUP_MS = 10_000
 _HEARTBEAT_TIMEOUT_MS = 30_000
 # A lower bound for the interval that the coordinator sets.
 _SHORTEST_INTERVAL_MS = 10
-
-NamesOf = Callable[[Collection[uuid.UUID], Deadline], Conversation[Mapping[uuid.UUID, str]]]
-"""Returns the names of topics by their ids. Topics that are not known (yet) are left out."""
 
 Owned = frozenset[tuple[uuid.UUID, int]]
 _NOTHING: Owned = frozenset()
@@ -126,26 +123,23 @@ class ConsumerMembership(Membership):
     def _next_step(self) -> Step | None:
         """Return the next step: join, reconcile with the target, or give up what is lost."""
         with self._changed:
-            if self.state is ConsumerState.FENCED:
-                return Step(self._give_up)
-            if self.state is ConsumerState.UNSUBSCRIBED and self._wanted:
-                return Step(self._join, joins=True)
+            is_new = self.state is ConsumerState.UNSUBSCRIBED
+            if self.state is ConsumerState.FENCED or (is_new and self._wanted):
+                return Step(self._join, joins=is_new)
             if self.state is ConsumerState.RECONCILING:
                 # Keep the target of this moment: it may change before the step runs.
                 revoked = frozenset(self._named(self._owned - self._target))
                 return Step(partial(self._reconcile, self._target), revoked)
             return None
 
-    async def _join(self, _: FirstError) -> None:
+    async def _join(self, first_error: FirstError) -> None:
+        """Give up what is lost, and ask to be a member."""
+        await self._tell_lost(first_error)
+        self._owned = _NOTHING
         with self._changed:
             if self.state in (ConsumerState.UNSUBSCRIBED, ConsumerState.FENCED):
                 self.state = ConsumerState.JOINING
             self._coordinator.wakeup.wake()
-
-    async def _give_up(self, first_error: FirstError) -> None:
-        await self._tell_lost(first_error)
-        self._owned = _NOTHING
-        await self._join(first_error)
 
     def _own(self, owned: Owned) -> None:
         self._owned = owned
@@ -256,7 +250,7 @@ class ConsumerMembership(Membership):
         ids = {each.topic_id for each in assigned}
         unknown = ids - self._names.keys()
         if unknown:
-            self._names.update(await self._names_of(unknown, Deadline.after_ms(_LONGEST_LOOKUP_MS)))
+            self._names.update(await self._names_of(unknown, Deadline.after_ms(LONGEST_LOOKUP_MS)))
         missing = ids - self._names.keys()
         if missing:
             ids_shown = ", ".join(map(str, missing))
@@ -277,12 +271,7 @@ class ConsumerMembership(Membership):
         request = ConsumerGroupHeartbeatRequest(
             self._group_id, self._member_id, epoch, self._group_instance_id
         )
-        return partial(self._leave_group, request)
-
-    async def _leave_group(
-        self, request: ConsumerGroupHeartbeatRequest, deadline: Deadline
-    ) -> None:
-        await self._coordinator.ask(request, deadline, self._check_beat)
+        return lambda deadline: self._coordinator.ask(request, deadline, self._check_beat)
 
     def _react(self, found: Reaction) -> None:
         self._told = None

@@ -14,8 +14,9 @@ from spark_kafka_source.groups.assignors import (
     CooperativeStickyAssignor,
     Subscription,
 )
+from spark_kafka_source.groups.assignors.claims import moving
 from spark_kafka_source.groups.assignors.given import check_user_data
-from spark_kafka_source.groups.lookups import TopicsOf
+from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
@@ -24,9 +25,6 @@ from spark_kafka_source.protocol.messages.membership import (
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
-
-LONGEST_LOOKUP_MS = 10_000
-"""Timeout for a lookup of topics, which may be topics of other members only."""
 
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
@@ -136,13 +134,8 @@ def _check_nothing_moves(
     name: str, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
 ) -> None:
     """Check that no cooperative member gets a partition that another still owns (KIP-429)."""
-    given_up, added = set[TopicPartition](), set[TopicPartition]()
-    for member_id, subscription in subscriptions.items():
-        partitions = assigned[member_id].partitions if member_id in assigned else ()
-        given_up.update(set(subscription.owned) - set(partitions))
-        added.update(set(partitions) - set(subscription.owned))
-    if given_up & added:
-        moved = ", ".join(map(str, sorted(given_up & added)))
+    partitions = {member: each.partitions for member, each in assigned.items()}
+    if moved := ", ".join(map(str, sorted(moving(subscriptions, partitions)))):
         raise LocalError(
             f"assignor {name!r} is cooperative, but it gave partitions to one member that another "
             f"still owns: {moved}; these must wait for the rebalance after this one"

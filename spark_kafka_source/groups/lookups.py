@@ -1,7 +1,7 @@
 """Metadata for members: the partitions to divide, and the names of topics."""
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError
@@ -9,7 +9,13 @@ from spark_kafka_source.groups.assignors import Cluster
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
+LONGEST_LOOKUP_MS = 10_000
+"""Timeout for a lookup, which may be of topics of other members only."""
+
 TopicsOf = Callable[[Collection[str], Deadline], Conversation[Cluster]]
+"""Returns the partitions of topics. Topics that do not exist (yet) are left out."""
+NamesOf = Callable[[Collection[uuid.UUID], Deadline], Conversation[Mapping[uuid.UUID, str]]]
+"""Returns the names of topics by their ids. Topics that are not known (yet) are left out."""
 
 
 async def partitions_to_assign(

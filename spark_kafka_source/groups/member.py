@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 NO_GENERATION = -1
+"""The generation of a member that has not been in the group yet."""
 NO_MEMBER_ID = ""
 
 

@@ -38,7 +38,7 @@ _LAST_WORDS_MS = 1_000
 # The pause comes only before the second try in a row.
 _TRIES_AT_ONCE = (Reaction.JOIN_AGAIN, Reaction.LOSE_GENERATION, Reaction.LOSE_MEMBER)
 
-Say = Callable[[Deadline], Conversation[None]]
+Say = Callable[[Deadline], Conversation[object]]
 """Tells the coordinator by the deadline that the member leaves."""
 
 
@@ -92,6 +92,8 @@ class Membership(ABC):
         self.assignment: frozenset[TopicPartition] = frozenset()
         """This member's partitions: during `revoked` the old ones, during `assigned` the new."""
         self._config = config
+        self._group_id = config.group_id
+        self._group_instance_id = config.group_instance_id or None
         self._listener = listener
         self._coordinator = coordinator
         self._is_ready = is_ready
@@ -363,14 +365,6 @@ class Membership(ABC):
         """Return how to leave the group, or None if the coordinator need not know of it."""
 
     # -- for both ----------------------------------------------------------------------------------
-
-    @property
-    def _group_id(self) -> str:
-        return self._config.group_id
-
-    @property
-    def _group_instance_id(self) -> str | None:
-        return self._config.group_instance_id or None
 
     @contextmanager
     def _taking_in(self) -> Iterator[None]:

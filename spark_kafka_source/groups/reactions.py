@@ -87,7 +87,7 @@ ADVICE: Mapping[str, str] = {
 
 
 def reaction(request: Request[Any] | None, error: Exception) -> Reaction:
-    """Return the reaction to an error of a request, or to one that prevented one (None)."""
+    """Return the reaction to an error of a request. Without a request, the next poll raises it."""
     if request is None:
         return Reaction.RAISE
     if isinstance(error, BrokerError):

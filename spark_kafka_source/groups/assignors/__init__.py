@@ -5,7 +5,7 @@ Their assignments equal those of Kafka's own assignors, byte for byte. See
 way, write an `Assignor`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from spark_kafka_source.errors import ConfigurationError
@@ -13,13 +13,10 @@ from spark_kafka_source.groups.assignors.assignor import Assignor, Cluster, Reba
 from spark_kafka_source.groups.assignors.range import RangeAssignor
 from spark_kafka_source.groups.assignors.round_robin import RoundRobinAssignor
 from spark_kafka_source.groups.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
-from spark_kafka_source.groups.assignors.subscription import (
-    NO_GENERATION,
-    Assignment,
-    Subscription,
-)
+from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
+from spark_kafka_source.groups.member import NO_GENERATION
 
-ASSIGNORS: Mapping[str, Callable[[], Assignor]] = MappingProxyType(
+ASSIGNORS: Mapping[str, type[Assignor]] = MappingProxyType(
     {
         "range": RangeAssignor,
         "roundrobin": RoundRobinAssignor,
@@ -30,15 +27,8 @@ ASSIGNORS: Mapping[str, Callable[[], Assignor]] = MappingProxyType(
 """Kafka's assignors, by their names in JoinGroup."""
 
 _OPTION = "kafka.partition.assignment.strategy"
-_JAVA_CLASSES = {
-    f"org.apache.kafka.clients.consumer.{java}": name
-    for java, name in (
-        ("RangeAssignor", "range"),
-        ("RoundRobinAssignor", "roundrobin"),
-        ("StickyAssignor", "sticky"),
-        ("CooperativeStickyAssignor", "cooperative-sticky"),
-    )
-}
+_JAVAS = "org.apache.kafka.clients.consumer."
+_BY_NAME = {**ASSIGNORS, **{_JAVAS + each.__name__: each for each in ASSIGNORS.values()}}
 
 
 def assignors_named(text: str, option: str = _OPTION) -> list[Assignor]:
@@ -47,11 +37,10 @@ def assignors_named(text: str, option: str = _OPTION) -> list[Assignor]:
     Raises `ConfigurationError` for an unknown name; `option` is where it was given.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    found = [ASSIGNORS.get(_JAVA_CLASSES.get(name, name)) for name in names]
-    if not found or None in found:
-        wrong = repr(names[found.index(None)]) if found else "none"
+    wrong = next((repr(name) for name in names if name not in _BY_NAME), None if names else "none")
+    if wrong is not None:
         raise ConfigurationError(option, f"found {wrong}", f"There are {', '.join(ASSIGNORS)}")
-    return [make() for make in found if make is not None]
+    return [_BY_NAME[name]() for name in names]
 
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Earlier owners of partitions: what members claim, and which claims hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_kafka_source.groups.assignors.assignor import TopicRacks
@@ -72,3 +72,15 @@ def former_owners(
                 if each not in found or claim.generation_id > found[each][0]:
                     found[each] = claim.generation_id, member
     return {each: member for each, (_, member) in found.items()}
+
+
+def moving(
+    subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Iterable[TopicPartition]]
+) -> dict[TopicPartition, str]:
+    """Return the partitions that move from one member to another, by new owner."""
+    lost, gained = set[TopicPartition](), dict[TopicPartition, str]()
+    for member, subscription in subscriptions.items():
+        owned, partitions = set(subscription.owned), set(assigned.get(member, ()))
+        lost |= owned - partitions
+        gained.update(dict.fromkeys(partitions - owned, member))
+    return {each: member for each, member in gained.items() if each in lost}

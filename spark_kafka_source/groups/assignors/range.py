@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from spark_kafka_source.groups.assignors.assignor import (
+    Assignor,
     Cluster,
-    RebalanceProtocol,
     differ,
     topics_to_assign,
 )
@@ -18,13 +18,10 @@ from spark_kafka_source.groups.assignors.subscription import Assignment, Subscri
 from spark_kafka_source.topic_partition import TopicPartition
 
 
-class RangeAssignor:
+class RangeAssignor(Assignor):
     """Kafka's `range`."""
 
-    name, protocol = "range", RebalanceProtocol.EAGER
-
-    def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """Return None: this assignor has nothing to tell."""
+    name = "range"
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
@@ -47,9 +44,6 @@ class RangeAssignor:
         for found in assigned.values() if by_racks else ():
             found.sort()
         return {member: Assignment(tuple(found)) for member, found in assigned.items()}
-
-    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Do nothing."""
 
 
 class _Shares:

@@ -1,36 +1,32 @@
 """The round-robin assignor: the members take all partitions of all topics in turn."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from spark_kafka_source.groups.assignors.assignor import (
+    Assignor,
     Cluster,
-    RebalanceProtocol,
     topics_to_assign,
 )
 from spark_kafka_source.groups.assignors.hash_order import sort_key
-from spark_kafka_source.groups.assignors.members import lasting_order
+from spark_kafka_source.groups.assignors.members import lasting_order, subscribers
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 
 
-class RoundRobinAssignor:
+class RoundRobinAssignor(Assignor):
     """Kafka's `roundrobin`."""
 
-    name, protocol = "roundrobin", RebalanceProtocol.EAGER
-
-    def user_data(self, topics: Sequence[str]) -> bytes | None:
-        """Return None: this assignor has nothing to tell."""
+    name = "roundrobin"
 
     def assign(
         self, cluster: Cluster, subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Assignment]:
         """Divide the partitions; see `Assignor`."""
         members = lasting_order(subscriptions)
-        seats: dict[str, list[int]] = {}
-        for seat, member in enumerate(members):
-            for topic in subscriptions[member].topics:
-                seats.setdefault(topic, []).append(seat)
+        seat_of = {member: seat for seat, member in enumerate(members)}
+        readers = subscribers(members, subscriptions)
+        seats = {topic: [seat_of[each] for each in found] for topic, found in readers.items()}
         topics = topics_to_assign(cluster, subscriptions)
         assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
         turn = 0
@@ -41,9 +37,6 @@ class RoundRobinAssignor:
                 assigned[members[seat]].append(TopicPartition(topic, partition))
                 turn = seat + 1
         return {member: Assignment(tuple(found)) for member, found in assigned.items()}
-
-    def on_assignment(self, assignment: Assignment, generation_id: int) -> None:
-        """Do nothing."""
 
 
 def _next(seats: list[int], turn: int) -> int:

@@ -12,7 +12,13 @@ from spark_kafka_source.groups.assignors.assignor import (
     RebalanceProtocol,
     topics_to_assign,
 )
-from spark_kafka_source.groups.assignors.claims import Claim, Partitions, former_owners, settle
+from spark_kafka_source.groups.assignors.claims import (
+    Claim,
+    Partitions,
+    former_owners,
+    moving,
+    settle,
+)
 from spark_kafka_source.groups.assignors.constrained import ConstrainedAssignment
 from spark_kafka_source.groups.assignors.general import GeneralAssignment
 from spark_kafka_source.groups.assignors.racks import Racks
@@ -22,11 +28,8 @@ from spark_kafka_source.groups.assignors.sticky_user_data import (
     previous_claim,
     sticky_user_data,
 )
-from spark_kafka_source.groups.assignors.subscription import (
-    NO_GENERATION,
-    Assignment,
-    Subscription,
-)
+from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
+from spark_kafka_source.groups.member import NO_GENERATION
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -100,16 +103,4 @@ def _assign(
         return constrained.assigned, constrained.moving
     former = former_owners(subscriptions, claims)
     general = GeneralAssignment(topics, subscriptions, racks, owned, former)
-    return general.assigned, _moving(subscriptions, general.assigned)
-
-
-def _moving(
-    subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Partitions]
-) -> dict[TopicPartition, str]:
-    """Return the partitions that move from one member to another, by new owner."""
-    lost, gained = set[TopicPartition](), dict[TopicPartition, str]()
-    for member, partitions in assigned.items():
-        owned = frozenset(subscriptions[member].owned)
-        lost |= owned - partitions.keys()
-        gained.update(dict.fromkeys(partitions.keys() - owned, member))
-    return {each: member for each, member in gained.items() if each in lost}
+    return general.assigned, moving(subscriptions, general.assigned)

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.groups.assignors.claims import Claim
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order_computed
-from spark_kafka_source.groups.assignors.subscription import (
-    NO_GENERATION,
-    Subscription,
-    partitions_of,
-)
+from spark_kafka_source.groups.assignors.subscription import Subscription, partitions_of
+from spark_kafka_source.groups.member import NO_GENERATION
 from spark_kafka_source.protocol import decode_prefix, encode
 from spark_kafka_source.protocol.declaration import Message, array, wire
 from spark_kafka_source.protocol.wire import INT32, STRING

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from spark_kafka_source.groups.member import NO_GENERATION
 from spark_kafka_source.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -10,9 +11,6 @@ from spark_kafka_source.protocol.messages.consumer_protocol import (
     encode_versioned,
 )
 from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
-
-NO_GENERATION = -1
-"""The generation of a member that has not been in the group yet."""
 
 
 @dataclass(frozen=True, slots=True)
