@@ -11,12 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
 from functools import partial
 
-from spark_kafka_source.errors import (
-    KafkaError,
-    LocalError,
-    UnsupportedVersionError,
-    error_named,
-)
+from spark_kafka_source.errors import KafkaError, LocalError, UnsupportedVersionError, error_named
 from spark_kafka_source.groups.assignors import (
     Assignment,
     Assignor,
@@ -30,13 +25,7 @@ from spark_kafka_source.groups.leader import TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
-from spark_kafka_source.groups.membership import (
-    UNTIL_WOKEN_SECONDS,
-    IsReady,
-    Membership,
-    Say,
-    Step,
-)
+from spark_kafka_source.groups.membership import UNTIL_WOKEN_SECONDS, IsReady, Membership, Say, Step
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol import Request

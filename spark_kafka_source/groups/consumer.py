@@ -16,13 +16,7 @@ from spark_kafka_source.groups.coordinator import Coordinator
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, NamesOf
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.membership import (
-    UNTIL_WOKEN_SECONDS,
-    IsReady,
-    Membership,
-    Say,
-    Step,
-)
+from spark_kafka_source.groups.membership import UNTIL_WOKEN_SECONDS, IsReady, Membership, Say, Step
 from spark_kafka_source.groups.reactions import Reaction
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.membership import (

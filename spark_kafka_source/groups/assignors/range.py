@@ -7,12 +7,7 @@ reads partition 3 of all of them. With racks this holds as far as the racks allo
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from spark_kafka_source.groups.assignors.assignor import (
-    Assignor,
-    Cluster,
-    differ,
-    topics_to_assign,
-)
+from spark_kafka_source.groups.assignors.assignor import Assignor, Cluster, differ, topics_to_assign
 from spark_kafka_source.groups.assignors.members import lasting_order, subscribers
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
 from spark_kafka_source.topic_partition import TopicPartition

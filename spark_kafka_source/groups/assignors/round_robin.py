@@ -3,11 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from spark_kafka_source.groups.assignors.assignor import (
-    Assignor,
-    Cluster,
-    topics_to_assign,
-)
+from spark_kafka_source.groups.assignors.assignor import Assignor, Cluster, topics_to_assign
 from spark_kafka_source.groups.assignors.hash_order import sort_key
 from spark_kafka_source.groups.assignors.members import lasting_order, subscribers
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
