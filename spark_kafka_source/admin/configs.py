@@ -27,6 +27,7 @@ from spark_kafka_source.client.configs import (
     Configs,
     by_broker,
 )
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
@@ -206,7 +207,7 @@ def _take(
             raise ProtocolError(f"{what}: the answer leaves it out")
         error = error_code(result.error_code)
         if _may_heal(error):
-            failures.append(BrokerError(error, what, result.error_message))
+            failures.append(refusal(error, what, result.error_message))
         else:
             found[resource] = result
     return failures

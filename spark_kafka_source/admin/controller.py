@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
@@ -117,7 +118,7 @@ def _take(
         if each.topic not in asked:
             continue
         if each.error.retriable and each.error not in _LASTING:
-            failures.append(BrokerError(each.error, f"{what} {each.topic!r}", each.said))
+            failures.append(refusal(each.error, f"{what} {each.topic!r}", each.said))
             if each.error == _TIMED_OUT:  # It may still be done.
                 unsure.add(each.topic)
         else:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import Broker, CoordinatorKey, CoordinatorKind, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
 
@@ -99,7 +100,13 @@ def _take(
         if not told.error_code:
             found[told.key] = answer
             continue
-        error = BrokerError(error_code(told.error_code), f"{what} of {key}", told.error_message)
+        error = refusal(
+            told.error_code,
+            f"{what} of {key}",
+            told.error_message,
+            group_id=key.key,
+            transactional_id=key.key,
+        )
         if error.retriable:
             failures.append(error)
         else:

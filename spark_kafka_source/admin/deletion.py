@@ -6,7 +6,8 @@ from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import typed
 from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError
 from spark_kafka_source.groups.assignors.subscription import partitions_by_topic
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
@@ -103,5 +104,5 @@ def _by_partition(
         if where not in codes:
             raise ProtocolError(f"{what}: the answer leaves it out")
         code = codes[where]
-        found[where] = BrokerError(error_code(code), what) if code else None
+        found[where] = refusal(code, what, topic=where.topic, group_id=group_id) if code else None
     return found

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import GroupNotFoundError, typed
 from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
-    error_code,
 )
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.net import Deadline
@@ -111,7 +111,7 @@ async def list_groups(
                 raise answer
             if answer.error_code:
                 what = f"ListGroups of broker {broker.node_id}"
-                raise BrokerError(error_code(answer.error_code), what)
+                raise refusal(answer.error_code, what)
             found |= {each.group_id: _listing(each) for each in answer.groups}
         return sorted(found.values(), key=lambda each: each.group_id)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
 from spark_kafka_source.client import LONGEST_SILENCE_MS, KafkaClient, Topic
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
@@ -139,7 +140,7 @@ async def _why_not(
 def _whole(topic: Topic, wanted: range) -> range:
     """Return the partitions to wait for. Raises `BrokerError` unless all are here, with leaders."""
     if topic.error.code:
-        raise BrokerError(topic.error, f"Metadata of {topic.name}")
+        raise refusal(topic.error, f"Metadata of {topic.name}", topic=topic.name)
     wanted = wanted or range(max(len(topic.partitions), 1))
     for each in wanted:
         found = topic.partitions.get(each)

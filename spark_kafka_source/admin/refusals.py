@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import BrokerError, ErrorCode, KafkaError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
@@ -62,11 +63,11 @@ def refused(
     secrets: Iterable[Secret] = (),
 ) -> BrokerError:
     """Return the error of a refusal: the broker's own text, without the secrets, and advice."""
-    text = (said or "").strip().rstrip(".")
+    text = said or ""
     for each in secrets:
         if each:
             text = text.replace(each.reveal(), REDACTED)
-    return BrokerError(error, what, ". ".join(filter(None, (text, advice))) or None)
+    return refusal(error, what, text, advice=advice)
 
 
 def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:

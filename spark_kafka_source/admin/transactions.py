@@ -8,7 +8,8 @@ from types import MappingProxyType
 from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code, error_named
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol.messages.describe_transactions import (
@@ -97,7 +98,7 @@ async def list_transactions(
             failures[broker] = answer
         elif answer.error_code:
             what = f"ListTransactions of broker {broker.node_id}"
-            failures[broker] = BrokerError(error_code(answer.error_code), what)
+            failures[broker] = refusal(answer.error_code, what)
         else:
             found += _listed(answer, broker)
     return sorted(found, key=_id_of), failures

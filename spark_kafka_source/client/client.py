@@ -22,16 +22,14 @@ from spark_kafka_source.client.cluster import (
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.client.race import Race
-from spark_kafka_source.denials import lacking
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
-    BrokerError,
     ClosedError,
     ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
     Remedy,
     UnsupportedVersionError,
-    error_code,
     error_named,
 )
 from spark_kafka_source.net import (
@@ -489,12 +487,13 @@ class KafkaClient:
             request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but
         )
         if found.error_code:
-            error = error_code(found.error_code)
-            said = (found.error_message or "").rstrip(".")
-            # The error tells whether the group or the transactional id was denied.
-            needed = lacking(
-                error, group_id=key.key, transactional_id=key.key, access=self.cluster.access
+            raise refusal(
+                found.error_code,
+                f"FindCoordinator of {key}",
+                found.error_message,
+                # The code tells whether the group or the transactional id was denied.
+                group_id=key.key,
+                transactional_id=key.key,
+                access=self.cluster.access,
             )
-            detail = ": ".join(filter(None, (said, needed)))
-            raise BrokerError(error, f"FindCoordinator of {key}", detail)
         return Broker(found.node_id, Address(found.host, found.port))

@@ -7,7 +7,7 @@ from enum import Enum
 from uuid import UUID
 
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address
 from spark_kafka_source.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
@@ -119,7 +119,7 @@ class Cluster:
     def update(self, response: MetadataResponse) -> list[Topic]:
         """Take in a broker's answer. Return its topics. Raises `BrokerError` for its error code."""
         if response.error_code:
-            raise BrokerError(error_code(response.error_code), "Metadata")
+            raise refusal(response.error_code, "Metadata")
         self.cluster_id = response.cluster_id or ""
         self.brokers = {
             broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
@@ -192,8 +192,7 @@ class Cluster:
     ) -> BrokerError:
         what = f"Metadata of {topic_partition}"
         if topic is not None and topic.error.code:
-            needed = lacking(topic.error, topic=topic.name, access=self.access)
-            return BrokerError(topic.error, what, needed)
+            return refusal(topic.error, what, topic=topic.name, access=self.access)
         if leadership is None:
             return BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
         error = leadership.error

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.denials import lacking
-from spark_kafka_source.errors import BrokerError, Remedy, error_code
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import Remedy, error_code
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched, chunks_of
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
@@ -130,7 +130,7 @@ class Answers:
         where = position.topic_partition
         code = error_code(data.error_code)
         what = f"Fetch of {where} at offset {position.fetch_offset}"
-        error = BrokerError(code, what, lacking(code, topic=where.topic))
+        error = refusal(code, what, topic=where.topic)
         if position.replica_id == broker.node_id:
             self.leave_replica(position)  # The leader may not have this error.
             self._client.recover(error)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.denials import lacking
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
     ProtocolError,
-    error_code,
     error_named,
 )
 from spark_kafka_source.fetch.losses import patient
@@ -109,9 +108,7 @@ def _take(
     failures: list[KafkaError] = []
     for where, code, one in answers:
         if code:
-            error = error_code(code)
-            detail = lacking(error, topic=where.topic)
-            failures.append(BrokerError(error, f"{what} of {where}", detail))
+            failures.append(refusal(code, f"{what} of {where}", topic=where.topic))
         else:
             found[where] = one
     return failures

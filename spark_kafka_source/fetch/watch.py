@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient, wait_for_any
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.leaders import ByTopic, by_leader
 from spark_kafka_source.fetch.request import fetch_topics, highest_version
@@ -128,5 +129,5 @@ def _has_news(answer: FetchResponse) -> bool:
     partitions = [partition for topic in answer.responses for partition in topic.partitions]
     for code in (answer.error_code, *(partition.error_code for partition in partitions)):
         if code:
-            raise BrokerError(error_code(code), "Fetch that waits for news")
+            raise refusal(code, "Fetch that waits for news")
     return any(partition.records for partition in partitions)
