@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from spark_kafka_source.client import LOOKUP_MS, Cluster, KafkaClient
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Cluster, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch.answers import is_checked
 from spark_kafka_source.fetch.losses import (
     OFFSET_OUT_OF_RANGE,
-    UNKNOWN_TOPIC,
     LogTruncatedError,
     OffsetOutOfRangeError,
     RecordsLostError,

@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable
 
-from spark_kafka_source.client import LOOKUP_MS, Asked, KafkaClient, Topic
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Asked, KafkaClient, Topic
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.fetcher import FetchDone, Fetcher
-from spark_kafka_source.fetch.losses import UNKNOWN_TOPIC
 from spark_kafka_source.fetch.position_checks import PositionChecks
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
