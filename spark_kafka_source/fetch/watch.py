@@ -5,6 +5,7 @@ https://kafka.apache.org/protocol#The_Messages_Fetch.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from spark_kafka_source.client import Asked, Broker, KafkaClient, wait_for_any
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.leaders import ByTopic, by_leader
+from spark_kafka_source.fetch.leaders import ByTopic, by_topic
 from spark_kafka_source.fetch.request import fetch_topics, highest_version
 from spark_kafka_source.net import Deadline, refuses_login
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -81,8 +82,13 @@ class Watch:
         deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
         if self._ends is not ends:
             leaders = self._client.run(self._client.leaders(ends, deadline))
-            found = by_leader(ends, leaders)
-            self._requests = {each: self._request(asked) for each, asked in found.items()}
+            led: dict[Broker, dict[TopicPartition, int]] = defaultdict(dict)
+            for where, end in ends.items():
+                led[leaders[where][0]][where] = end
+            cluster = self._client.cluster
+            self._requests = {
+                each: self._request(by_topic(cluster, mine)) for each, mine in led.items()
+            }
             self._ends = ends
         for broker, request in self._requests.items():
             held = self._held.get(broker)
