@@ -1,10 +1,11 @@
 """The configurations of topics and brokers: shown (KIP-133), and changed one by one (KIP-339)."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from spark_kafka_source.admin.changes import Verdict, ask_for_changes
 from spark_kafka_source.admin.new_topics import (
     ConfigValue,
     check_configs,
@@ -12,12 +13,14 @@ from spark_kafka_source.admin.new_topics import (
     check_name,
     config_text,
 )
+from spark_kafka_source.admin.questions import metadata
 from spark_kafka_source.admin.refusals import (
     TOPIC_CONFIGS,
+    may_heal,
     misspelt,
     needed_right,
+    no_topic,
     refused,
-    similar_topic,
 )
 from spark_kafka_source.client import KafkaClient, configs
 from spark_kafka_source.client.configs import (
@@ -25,17 +28,12 @@ from spark_kafka_source.client.configs import (
     ConfigResource,
     ConfigResourceType,
     Configs,
-    by_broker,
 )
-from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     ErrorCode,
     KafkaError,
-    KafkaTimeoutError,
-    ProtocolError,
-    TopicNotFoundError,
     error_code,
     error_named,
 )
@@ -43,8 +41,8 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
-    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from spark_kafka_source.secret import Secret
 
@@ -106,7 +104,7 @@ async def describe_configs(
             client, given.values(), deadline, wanted, documentation=documentation
         )
         for each in found.values():
-            if isinstance(each, BrokerError) and _may_heal(each.error):
+            if isinstance(each, BrokerError) and may_heal(each.error):
                 raise each
         return found
 
@@ -128,37 +126,25 @@ async def alter_configs(
     wanted = {given[each]: _alterable(changes[each]) for each in changes}
     without_effect = await _without_effect(client, wanted)
     wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
-    found: dict[ConfigResource, AlterConfigsResourceResponse] = {}
+    asked_by_key = {(each.type.value, each.name): each for each in wanted}
 
-    async def attempt(deadline: Deadline) -> None:
-        missing = [each for each in wanted if each not in found]
-        failures: list[KafkaError] = []
-        for broker, mine in (await by_broker(client, missing, deadline)).items():
-            request = IncrementalAlterConfigsRequest(
-                [AlterConfigsResource(e.type.value, e.name, wanted[e]) for e in mine], validate_only
-            )
-            answer = (
-                await client.send_to_one(request, deadline)
-                if broker is None
-                else await client.send(request, broker, deadline)
-            )
-            failures += _take(answer.responses, mine, found)
-        if failures:
-            raise failures[0]
+    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> IncrementalAlterConfigsRequest:
+        altered = [AlterConfigsResource(each.type.value, each.name, wanted[each]) for each in mine]
+        return IncrementalAlterConfigsRequest(altered, validate_only)
+
+    def verdicts(answer: IncrementalAlterConfigsResponse) -> Iterator[Verdict]:
+        for each in answer.responses:
+            resource = asked_by_key.get((each.resource_type, each.resource_name))
+            if resource is not None:
+                yield Verdict(resource, error_code(each.error_code), each.error_message)
 
     await _warn_of_misspelt(client, wanted)
-    late: KafkaError | None = None
-    try:
-        if wanted:
-            await client.retrying(_ALTER, attempt)
-    except KafkaTimeoutError as error:
-        if not found and not without_effect:
-            raise
-        late = error
+    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
     return {
-        each: await _not_altered(client, resource, changes[each], found[resource])
-        if resource in found
-        else without_effect.get(resource, late)
+        each: without_effect[resource]
+        if resource in without_effect
+        else await _not_altered(client, changes[each], found[resource])
         for each, resource in given.items()
     }
 
@@ -192,33 +178,7 @@ def _change(name: str, change: Change) -> AlterableConfig:
     return AlterableConfig(name, _SET, config_text(name, change))
 
 
-def _take(
-    results: Iterable[AlterConfigsResourceResponse],
-    asked: Iterable[ConfigResource],
-    found: dict[ConfigResource, AlterConfigsResourceResponse],
-) -> list[KafkaError]:
-    """Take the final answers. Return the errors of those that may come true later."""
-    failures: list[KafkaError] = []
-    by_resource = {(each.resource_type, each.resource_name): each for each in results}
-    for resource in asked:
-        what = f"{_ALTER} of {resource}"
-        result = by_resource.get((resource.type.value, resource.name))
-        if result is None:
-            raise ProtocolError(f"{what}: the answer leaves it out")
-        error = error_code(result.error_code)
-        if _may_heal(error):
-            failures.append(refusal(error, what, result.error_message))
-        else:
-            found[resource] = result
-    return failures
-
-
 # -- errors ----------------------------------------------------------------------------------------
-
-
-def _may_heal(error: ErrorCode) -> bool:
-    # A topic that there is not would be asked for until the timeout.
-    return error.retriable and error != _UNKNOWN
 
 
 async def _shown(
@@ -230,22 +190,14 @@ async def _shown(
 
 
 async def _not_altered(
-    client: KafkaClient,
-    resource: ConfigResource,
-    changes: Mapping[str, Change],
-    found: AlterConfigsResourceResponse,
+    client: KafkaClient, changes: Mapping[str, Change], found: Verdict | KafkaError
 ) -> KafkaError | None:
-    if not found.error_code:
-        return None
+    if isinstance(found, KafkaError) or not found.error.code:
+        return found if isinstance(found, KafkaError) else None
     values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
+    secrets = [each for each in values if isinstance(each, Secret)]
     return await _failure(
-        client,
-        resource,
-        _ALTER,
-        error_code(found.error_code),
-        found.error_message,
-        changed=changes,
-        secrets=[each for each in values if isinstance(each, Secret)],
+        client, found.resource, _ALTER, found.error, found.said, changed=changes, secrets=secrets
     )
 
 
@@ -261,7 +213,7 @@ async def _failure(
 ) -> KafkaError:
     is_topic = resource.type is ConfigResourceType.TOPIC
     if error == _UNKNOWN and is_topic:
-        return TopicNotFoundError(resource.name, await similar_topic(client, resource.name))
+        return await no_topic(client, resource.name)
     right = "DESCRIBE_CONFIGS" if request == "DescribeConfigs" else "ALTER_CONFIGS"
     advice = needed_right(error, right, str(resource) if is_topic else "the cluster")
     if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
@@ -315,7 +267,7 @@ async def _warn_of_misspelt(
 async def _broker_configs(client: KafkaClient) -> Collection[str]:
     """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
     try:
-        await client.retrying("Metadata", lambda deadline: client.topics([], deadline))
+        await metadata(client, [])
         brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
         found = await describe_configs(client, brokers, None, documentation=False)
     except KafkaError:

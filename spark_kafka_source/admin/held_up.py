@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from spark_kafka_source.admin.topics import partitions_named
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.fetch.offsets import latest_offsets
@@ -43,10 +44,10 @@ class HeldUpPartition:
 
 
 async def held_up(
-    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+    client: KafkaClient, topics: Iterable[str | TopicPartition]
 ) -> list[HeldUpPartition]:
-    """Return these partitions in order. Raises as `list_offsets` does."""
-    asked = sorted(set(topic_partitions))
+    """Return the partitions of topics, or these partitions, in order. See `KafkaAdmin.held_up`."""
+    asked = await partitions_named(client, topics)
     writers = await ask_leaders(
         client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers
     )

@@ -78,19 +78,6 @@ async def why_not_served(
     }
 
 
-async def present(
-    client: KafkaClient, names: Iterable[str], deadline: Deadline
-) -> dict[str, Topic]:
-    """Return those topics that exist, and that this user may see."""
-    wanted = list(names)
-    if not wanted:
-        return {}
-    found = await client.retrying(
-        "Metadata", lambda within: client.topics(wanted, within), timeout_ms=deadline.remaining_ms()
-    )
-    return {each.name: each for each in found if not each.error.code}
-
-
 async def why_not_gone(
     client: KafkaClient, ids: Mapping[str, UUID], deadline: Deadline
 ) -> dict[str, KafkaError]:

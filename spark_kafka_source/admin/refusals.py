@@ -6,11 +6,18 @@ from collections.abc import Iterable
 from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import BrokerError, ErrorCode, KafkaError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    TopicNotFoundError,
+    error_named,
+)
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
 from spark_kafka_source.settings import nearest
 
+_UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _DENIALS = {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 # Advice is worth a look at the brokers, and no long wait.
 _LOOK_MS = 5_000
@@ -53,6 +60,11 @@ TOPIC_CONFIGS = frozenset(
     }
 )
 """The configurations of topics, for advice: https://kafka.apache.org/documentation/#topicconfigs."""
+
+
+def may_heal(error: ErrorCode) -> bool:
+    """Whether it is worth to ask again after this error. A topic that there is not stays so."""
+    return error.retriable and error != _UNKNOWN
 
 
 def refused(
@@ -105,12 +117,12 @@ def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
     return f"Did you mean {' and '.join(found)}?" if found else None
 
 
-async def similar_topic(client: KafkaClient, name: str) -> str | None:
-    """Return the topic that a name may mean, of those that this user may see, or None."""
+async def no_topic(client: KafkaClient, name: str) -> TopicNotFoundError:
+    """Return the error of a missing topic, with a topic that may be meant, if the user sees one."""
     with contextlib.suppress(KafkaError):
         found = await client.topics(None, Deadline.after_ms(_LOOK_MS))
-        return nearest(name, {each.name for each in found} - {name})
-    return None
+        return TopicNotFoundError(name, nearest(name, {each.name for each in found} - {name}))
+    return TopicNotFoundError(name)
 
 
 async def partition_count(client: KafkaClient, name: str) -> int | None:

@@ -4,8 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.committed import Committed, all_committed
-from spark_kafka_source.admin.errors import GroupNotEmptyError, GroupNotFoundError, typed
-from spark_kafka_source.admin.group_descriptions import described, list_groups
+from spark_kafka_source.admin.errors import (
+    GroupNotEmptyError,
+    GroupNotFoundError,
+    typed,
+    unless_error,
+)
+from spark_kafka_source.admin.group_descriptions import describe_groups, list_groups
 from spark_kafka_source.admin.targets import Shift, Target, timestamp_of
 from spark_kafka_source.admin.topics import LogRange, log_ranges, partitions_named
 from spark_kafka_source.client import KafkaClient
@@ -68,9 +73,7 @@ async def reset_offsets(
     """See `KafkaAdmin.reset_offsets`."""
     timestamp = timestamp_of(to)
     is_new = await _check_inactive(client, group_id)
-    committed = (await all_committed(client, [group_id]))[group_id]
-    if isinstance(committed, BrokerError):
-        raise typed(committed, group_id, _WHAT)
+    committed = unless_error((await all_committed(client, [group_id]))[group_id])
     partitions = await _partitions(client, to, topics, committed)
     wanted = await _wanted(client, to, timestamp, partitions, committed)
     ranges = await log_ranges(client, partitions)
@@ -85,7 +88,7 @@ async def reset_offsets(
 async def _check_inactive(client: KafkaClient, group_id: str) -> bool:
     """Return whether the group is new. Raises `GroupNotEmptyError` if it has members."""
     try:
-        group = await described(client, group_id)
+        group = unless_error((await describe_groups(client, [group_id]))[group_id])
     except GroupNotFoundError:
         await _check_no_other_type(client, group_id)
         return True

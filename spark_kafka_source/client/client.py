@@ -61,6 +61,7 @@ LOOKUP_MS = 10_000
 # FindCoordinator asks for several keys at once from v4 on.
 _FIND_ONE_COORDINATOR = 3
 _WORTH_ONE_REQUEST = 2
+_UNKNOWN_NODE = -1
 _REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
 # If all known brokers are gone, the bootstrap addresses must have their turn in time (KIP-899).
 _MOST_KNOWN_TRIED = 3
@@ -320,12 +321,13 @@ class KafkaClient:
         _, answer = await self._first(request, deadline, max_version=max_version, but=but)
         return answer
 
-    async def send_to_one(
-        self, request: Request[R], deadline: Deadline, *, max_version: int | None = None
-    ) -> R:
-        """Send a request that may change something to one broker: the first to answer Metadata."""
+    async def responsive_broker(self, deadline: Deadline) -> Broker:
+        """Return the first broker to answer, for a request that must go to one broker only.
+
+        Its node id is -1: not known.
+        """
         address, _ = await self._first(MetadataRequest(topics=[]), deadline)
-        return await self.answer_of(self._ask(request, address, deadline, max_version))
+        return Broker(_UNKNOWN_NODE, address)
 
     async def _first(
         self,

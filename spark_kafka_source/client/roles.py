@@ -28,6 +28,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 K = TypeVar("K")
 A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 R = TypeVar("R", bound=Response)
 
 _OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
@@ -111,11 +112,11 @@ COORDINATOR: Role[CoordinatorKey] = _Coordinator()
 """The coordinator of a group or a transactional id."""
 
 
-class Told(NamedTuple, Generic[K, A]):
+class Told(NamedTuple, Generic[K, A_co]):
     """The answer for one key, or the error in its place. `error_message` is the broker's text."""
 
     key: K
-    answer: A
+    answer: A_co
     error_code: int = 0
     error_message: str | None = None
 
