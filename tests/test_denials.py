@@ -1,4 +1,4 @@
-"""Errors of refusals: what the broker said, then advice. A denial names the missing right of a reader or a writer."""
+"""Errors of refusals: what the broker said, then advice. A denial names the missing right."""
 
 import pytest
 

@@ -5,10 +5,11 @@ refuse it: NOT_CONTROLLER. Metadata then names the controller. In Kafka 4 it nam
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.admin.refusals import may_heal
-from spark_kafka_source.client import Broker, KafkaClient, Told, ask_each
+from spark_kafka_source.client import Broker, KafkaClient, Role, Told, ask_each
 from spark_kafka_source.client.configs import ConfigResource, by_broker
 from spark_kafka_source.errors import (
     BrokerError,
@@ -84,7 +85,7 @@ async def ask_for_changes(
         await ask_each(
             client,
             what,
-            maker,
+            Role(maker.find, _waits, lambda _: {}),
             resources,
             request=of_broker,
             answers=told,
@@ -99,38 +100,36 @@ async def ask_for_changes(
     return found
 
 
+@dataclass(slots=True)
 class _Maker:
-    """The role of the broker that makes a change: see `find`."""
+    """The broker that makes a change. For topics it is any, or the controller."""
 
-    is_elsewhere = False
+    is_elsewhere: bool = False
     """Whether a broker has just said that it is not the controller."""
 
     async def find(
         self, client: KafkaClient, keys: Sequence[ConfigResource], deadline: Deadline
     ) -> dict[ConfigResource, Broker | BrokerError]:
-        """Return the broker itself for its own change. For another, any broker or the controller.
+        """Return the broker to ask for each change: the one that is to change, or another.
 
-        Any broker is one that has just answered: a broker that Metadata names may have frozen.
+        Another is one that has just answered: a broker that Metadata names may have frozen.
         """
         found: dict[ConfigResource, Broker | BrokerError] = {}
         for broker, mine in (await by_broker(client, keys, deadline)).items():
-            found |= dict.fromkeys(mine, broker or await self._any_or_controller(client, deadline))
+            another = _controller if self.is_elsewhere else KafkaClient.responsive_broker
+            found |= dict.fromkeys(mine, broker or await another(client, deadline))
         return found
 
-    async def _any_or_controller(self, client: KafkaClient, deadline: Deadline) -> Broker:
-        if not self.is_elsewhere:
-            return await client.responsive_broker(deadline)
-        answer = await client.send_to_any(MetadataRequest(topics=[]), deadline)
-        client.cluster.update(answer)
-        found = client.cluster.brokers.get(answer.controller_id)
-        if found is None:
-            raise BrokerError(_NOT_CONTROLLER, "Metadata", "no broker knows the controller")
-        return found
 
-    async def is_still(self, _: KafkaClient, __: Broker, ___: Sequence[ConfigResource]) -> bool:
-        """Return True: a change must not be asked for twice because a broker is slow."""
-        return True
+async def _controller(client: KafkaClient, deadline: Deadline) -> Broker:
+    answer = await client.send_to_any(MetadataRequest(topics=[]), deadline)
+    client.cluster.update(answer)
+    found = client.cluster.brokers.get(answer.controller_id)
+    if found is None:
+        raise BrokerError(_NOT_CONTROLLER, "Metadata", "no broker knows the controller")
+    return found
 
-    def names(self, _: ConfigResource) -> dict[str, str]:
-        """Return nothing: denials are verdicts."""
-        return {}
+
+async def _waits(_: KafkaClient, __: Broker, ___: Sequence[ConfigResource]) -> bool:
+    """Return True: a broker that is slow to make a change keeps its role."""
+    return True

@@ -1,6 +1,6 @@
 """A client of one cluster: metadata, leaders, coordinators, and requests to brokers."""
 
-from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked, wait_for_any
+from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked
 from spark_kafka_source.client.client import LOOKUP_MS, KafkaClient, Still
 from spark_kafka_source.client.cluster import (
     Broker,
@@ -41,5 +41,4 @@ __all__ = [
     "Topic",
     "ask_each",
     "patient",
-    "wait_for_any",
 ]

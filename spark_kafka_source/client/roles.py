@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, CoordinatorKey
@@ -22,7 +22,7 @@ from spark_kafka_source.errors import (
     ProtocolError,
     error_named,
 )
-from spark_kafka_source.net import Deadline, together
+from spark_kafka_source.net import Conversation, Deadline, together
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -34,81 +34,69 @@ R = TypeVar("R", bound=Response)
 _OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
 
 
-class Role(Protocol[K]):
-    """What a broker is for a key."""
+@dataclass(frozen=True, slots=True)
+class Role(Generic[K]):
+    """What a broker is for a key, as three functions."""
 
-    async def find(
-        self, client: KafkaClient, keys: Sequence[K], deadline: Deadline
-    ) -> Mapping[K, Broker | BrokerError]:
-        """Return the broker of each key, or why there is none. Ask about unknown ones, once."""
-        ...
+    find: Callable[
+        [KafkaClient, Sequence[K], Deadline], Conversation[Mapping[K, Broker | BrokerError]]
+    ]
+    """Returns the broker of each key, or why there is none. It asks about unknown ones, once."""
+    is_still: Callable[[KafkaClient, Broker, Sequence[K]], Conversation[bool]]
+    """Returns whether a silent broker has the role for any of the keys, as the others see it.
 
-    async def is_still(self, client: KafkaClient, broker: Broker, keys: Sequence[K]) -> bool:
-        """Whether a silent broker has the role still for any of the keys, as the others see it.
-
-        True if no other broker answers.
-        """
-        ...
-
-    def names(self, key: K) -> Mapping[str, str]:
-        """Return what a user needs a right on, by the names that `refusal` takes."""
-        ...
+    True if no other broker answers.
+    """
+    names: Callable[[K], Mapping[str, str]]
+    """Returns what the user needs a right on, by the names that `refusal` takes."""
 
 
-class _Leader:
-    async def find(
-        self, client: KafkaClient, keys: Sequence[TopicPartition], deadline: Deadline
-    ) -> Mapping[TopicPartition, Broker | BrokerError]:
-        if unknown := client.unknown_topics(keys):
-            await client.topics(unknown, deadline)
-        found: dict[TopicPartition, Broker | BrokerError] = {}
-        for each in keys:
-            try:
-                found[each], _ = client.cluster.leader(each)
-            except BrokerError as error:
-                found[each] = error
-        return found
-
-    async def is_still(
-        self, client: KafkaClient, broker: Broker, keys: Sequence[TopicPartition]
-    ) -> bool:
-        return await client.still_leads(broker, keys)
-
-    def names(self, key: TopicPartition) -> Mapping[str, str]:
-        return {"topic": key.topic}
+async def _leaders(
+    client: KafkaClient, keys: Sequence[TopicPartition], deadline: Deadline
+) -> Mapping[TopicPartition, Broker | BrokerError]:
+    if unknown := client.unknown_topics(keys):
+        await client.topics(unknown, deadline)
+    found: dict[TopicPartition, Broker | BrokerError] = {}
+    for each in keys:
+        try:
+            found[each], _ = client.cluster.leader(each)
+        except BrokerError as error:
+            found[each] = error
+    return found
 
 
-class _Coordinator:
-    async def find(
-        self, client: KafkaClient, keys: Sequence[CoordinatorKey], deadline: Deadline
-    ) -> Mapping[CoordinatorKey, Broker | BrokerError]:
-        for kind in {each.kind for each in keys}:
-            names = [each.key for each in keys if each.kind is kind]
-            await client.learn_coordinators(kind, names, deadline)
-        found: dict[CoordinatorKey, Broker | BrokerError] = {}
-        for each in keys:
-            try:
-                found[each] = await client.coordinator(each, deadline)
-            except BrokerError as error:
-                found[each] = error
-        return found
-
-    async def is_still(
-        self, client: KafkaClient, broker: Broker, keys: Sequence[CoordinatorKey]
-    ) -> bool:
-        for each in keys:
-            if await client.still_coordinates(broker, each):
-                return True
-        return False
-
-    def names(self, key: CoordinatorKey) -> Mapping[str, str]:
-        # The code tells whether the group or the transactional id was denied.
-        return {"group_id": key.key, "transactional_id": key.key}
+async def _coordinators(
+    client: KafkaClient, keys: Sequence[CoordinatorKey], deadline: Deadline
+) -> Mapping[CoordinatorKey, Broker | BrokerError]:
+    for kind in {each.kind for each in keys}:
+        names = [each.key for each in keys if each.kind is kind]
+        await client.learn_coordinators(kind, names, deadline)
+    found: dict[CoordinatorKey, Broker | BrokerError] = {}
+    for each in keys:
+        try:
+            found[each] = await client.coordinator(each, deadline)
+        except BrokerError as error:
+            found[each] = error
+    return found
 
 
-LEADER: Role[TopicPartition] = _Leader()
+async def _still_coordinates(
+    client: KafkaClient, broker: Broker, keys: Sequence[CoordinatorKey]
+) -> bool:
+    held = await together(client.still_coordinates(broker, each) for each in keys)
+    return any(each.result() for each in held)
+
+
+LEADER: Role[TopicPartition] = Role(
+    _leaders, KafkaClient.still_leads, lambda key: {"topic": key.topic}
+)
 """The leader of a partition."""
-COORDINATOR: Role[CoordinatorKey] = _Coordinator()
+COORDINATOR: Role[CoordinatorKey] = Role(
+    _coordinators,
+    _still_coordinates,
+    # The code of a denial tells which of them was denied.
+    lambda key: {"group_id": key.key, "transactional_id": key.key},
+)
 """The coordinator of a group or a transactional id."""
 
 
