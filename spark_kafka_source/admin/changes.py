@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from spark_kafka_source.admin.refusals import may_heal
 from spark_kafka_source.client import Broker, KafkaClient, Role, Told, ask_each
 from spark_kafka_source.client.configs import ConfigResource, by_broker
 from spark_kafka_source.errors import (
@@ -26,6 +25,7 @@ R = TypeVar("R", bound=Response)
 
 _NOT_CONTROLLER = error_named("NOT_CONTROLLER")
 _TIMED_OUT = error_named("REQUEST_TIMED_OUT")
+_UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class Verdict(NamedTuple):
@@ -38,6 +38,11 @@ class Verdict(NamedTuple):
     """The number of partitions that the topic has now; -1 if the answer does not have it."""
     may_be_done: bool = False
     """Whether an earlier try may have done it: its answer was lost, or it came too late."""
+
+
+def may_heal(error: ErrorCode) -> bool:
+    """Whether it is worth to ask again after this error. A topic that there is not stays so."""
+    return error.retriable and error != _UNKNOWN
 
 
 async def ask_for_changes(

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from spark_kafka_source.admin.changes import Verdict, ask_for_changes
+from spark_kafka_source.admin.changes import Verdict, ask_for_changes, may_heal
 from spark_kafka_source.admin.new_topics import (
     ConfigValue,
     check_configs,
@@ -16,7 +16,6 @@ from spark_kafka_source.admin.new_topics import (
 from spark_kafka_source.admin.questions import metadata
 from spark_kafka_source.admin.refusals import (
     TOPIC_CONFIGS,
-    may_heal,
     misspelt,
     needed_right,
     no_topic,
@@ -32,7 +31,6 @@ from spark_kafka_source.client.configs import (
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
-    ErrorCode,
     KafkaError,
     error_code,
     error_named,
@@ -109,10 +107,14 @@ async def describe_configs(
         return found
 
     described = await client.retrying("DescribeConfigs", attempt) if given else {}
-    return {
-        each: await _shown(client, resource, described[resource])
-        for each, resource in given.items()
-    }
+    shown: dict[Given, Configs] = {}
+    for each, resource in given.items():
+        found = described[resource]
+        if isinstance(found, BrokerError):
+            verdict = Verdict(resource, found.error, found.detail)
+            raise await _failure(client, "DescribeConfigs", "DESCRIBE_CONFIGS", verdict)
+        shown[each] = found
+    return shown
 
 
 async def alter_configs(
@@ -123,7 +125,10 @@ async def alter_configs(
 ) -> dict[Given, KafkaError | None]:
     """Change configurations. See `KafkaAdmin.alter_configs`."""
     given = _checked(changes)
-    wanted = {given[each]: _alterable(changes[each]) for each in changes}
+    wanted = {
+        given[each]: [_alterable(*change) for change in mine.items()]
+        for each, mine in changes.items()
+    }
     without_effect = await _without_effect(client, wanted)
     wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
     asked_by_key = {(each.type.value, each.name): each for each in wanted}
@@ -166,11 +171,7 @@ def _resource(option: str, given: Any) -> ConfigResource:
     return ConfigResource.topic(given)
 
 
-def _alterable(changes: Mapping[str, Change]) -> list[AlterableConfig]:
-    return [_change(name, change) for name, change in changes.items()]
-
-
-def _change(name: str, change: Change) -> AlterableConfig:
+def _alterable(name: str, change: Change) -> AlterableConfig:
     if change is None:
         return AlterableConfig(name, _DELETE, None)
     if isinstance(change, AlterConfigOp):
@@ -181,14 +182,6 @@ def _change(name: str, change: Change) -> AlterableConfig:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-async def _shown(
-    client: KafkaClient, resource: ConfigResource, found: Configs | BrokerError
-) -> Configs:
-    if isinstance(found, BrokerError):
-        raise await _failure(client, resource, "DescribeConfigs", found.error, found.detail)
-    return found
-
-
 async def _not_altered(
     client: KafkaClient, changes: Mapping[str, Change], found: Verdict | KafkaError
 ) -> KafkaError | None:
@@ -196,29 +189,25 @@ async def _not_altered(
         return found if isinstance(found, KafkaError) else None
     values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
     secrets = [each for each in values if isinstance(each, Secret)]
-    return await _failure(
-        client, found.resource, _ALTER, found.error, found.said, changed=changes, secrets=secrets
-    )
+    return await _failure(client, _ALTER, "ALTER_CONFIGS", found, changed=changes, secrets=secrets)
 
 
 async def _failure(
     client: KafkaClient,
-    resource: ConfigResource,
     request: str,
-    error: ErrorCode,
-    said: str | None,
+    right: str,
+    found: Verdict,
     *,
     changed: Iterable[str] = (),
     secrets: Iterable[Secret] = (),
 ) -> KafkaError:
-    is_topic = resource.type is ConfigResourceType.TOPIC
-    if error == _UNKNOWN and is_topic:
-        return await no_topic(client, resource.name)
-    right = "DESCRIBE_CONFIGS" if request == "DescribeConfigs" else "ALTER_CONFIGS"
-    advice = needed_right(error, right, str(resource) if is_topic else "the cluster")
-    if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
+    is_topic = found.resource.type is ConfigResourceType.TOPIC
+    if found.error == _UNKNOWN and is_topic:
+        return await no_topic(client, found.resource.name)
+    advice = needed_right(found, right)
+    if found.error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
         advice = misspelt(changed, TOPIC_CONFIGS if is_topic else await _broker_configs(client))
-    return refused(f"{request} of {resource}", error, said, advice, secrets)
+    return refused(request, found, advice, secrets)
 
 
 async def _without_effect(
@@ -244,7 +233,7 @@ async def _without_effect(
         if unknown:
             said = f"It has no {' and no '.join(map(repr, unknown))} to take away"
             advice = misspelt(unknown, TOPIC_CONFIGS | present)
-            found[resource] = refused(f"{_ALTER} of {resource}", _INVALID_CONFIG, said, advice)
+            found[resource] = refused(_ALTER, Verdict(resource, _INVALID_CONFIG, said), advice)
     return found
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.topics import partitions_named
-from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.client import LEADER, Broker, KafkaClient, Told, ask_each
 from spark_kafka_source.fetch.offsets import latest_offsets
+from spark_kafka_source.groups.assignors.subscription import partitions_by_topic
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -48,8 +48,8 @@ async def held_up(
 ) -> list[HeldUpPartition]:
     """Return the partitions of topics, or these partitions, in order. See `KafkaAdmin.held_up`."""
     asked = await partitions_named(client, topics)
-    writers = await ask_leaders(
-        client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers
+    writers = await ask_each(
+        client, "DescribeProducers", LEADER, asked, request=_request, answers=_open_writers
     )
     stable = await latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
     ends = await latest_offsets(client, asked)
@@ -59,18 +59,14 @@ async def held_up(
     ]
 
 
-def _request(by_topic: ByTopic[int]) -> DescribeProducersRequest:
-    return DescribeProducersRequest(
-        [
-            TopicRequest(name, [question[0] for question in questions])
-            for name, questions in by_topic.items()
-        ]
-    )
+def _request(partitions: Iterable[TopicPartition]) -> DescribeProducersRequest:
+    by_topic = partitions_by_topic(partitions)
+    return DescribeProducersRequest([TopicRequest(*each) for each in by_topic.items()])
 
 
 def _open_writers(
-    answer: DescribeProducersResponse,
-) -> Iterator[tuple[TopicPartition, int, tuple[OpenWriter, ...]]]:
+    answer: DescribeProducersResponse, _: Broker
+) -> Iterator[Told[TopicPartition, tuple[OpenWriter, ...]]]:
     for topic in answer.topics:
         for partition in topic.partitions:
             found = [
@@ -84,4 +80,4 @@ def _open_writers(
             ]
             found.sort(key=lambda each: each.start_offset)
             where = TopicPartition(topic.name, partition.partition_index)
-            yield where, partition.error_code, tuple(found)
+            yield Told(where, tuple(found), partition.error_code)

@@ -3,21 +3,20 @@
 import contextlib
 from collections.abc import Iterable
 
+from spark_kafka_source.admin.changes import Verdict
 from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.configs import ConfigResourceType
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
-    ErrorCode,
     KafkaError,
     TopicNotFoundError,
-    error_named,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
 from spark_kafka_source.settings import nearest
 
-_UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _DENIALS = {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 # Advice is worth a look at the brokers, and no long wait.
 _LOOK_MS = 5_000
@@ -62,47 +61,43 @@ TOPIC_CONFIGS = frozenset(
 """The configurations of topics, for advice: https://kafka.apache.org/documentation/#topicconfigs."""
 
 
-def may_heal(error: ErrorCode) -> bool:
-    """Whether it is worth to ask again after this error. A topic that there is not stays so."""
-    return error.retriable and error != _UNKNOWN
-
-
 def refused(
-    what: str,
-    error: ErrorCode,
-    said: str | None,
-    advice: str | None = None,
-    secrets: Iterable[Secret] = (),
+    request: str, found: Verdict, advice: str | None = None, secrets: Iterable[Secret] = ()
 ) -> BrokerError:
     """Return the error of a refusal: the broker's own text, without the secrets, and advice."""
-    text = said or ""
+    said = found.said or ""
     for each in secrets:
         if each:
-            text = text.replace(each.reveal(), REDACTED)
-    return refusal(error, what, text, advice=advice)
+            said = said.replace(each.reveal(), REDACTED)
+    return refusal(found.error, f"{request} of {found.resource}", said, advice=advice)
 
 
-def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:
+def needed_right(found: Verdict, right: str) -> str | None:
     """Return the right that the user needs after a denial; None for another error."""
-    if error.name not in _DENIALS:
+    if found.error.name not in _DENIALS:
         return None
-    return f"The user needs {right} on {resource}: have it granted"
+    is_topic = found.resource.type is ConfigResourceType.TOPIC
+    where = str(found.resource) if is_topic else "the cluster"
+    if right == "CREATE":
+        where += ", or on the cluster"
+    return f"the user needs {right} on {where}: have it granted"
 
 
-async def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
+async def about_creation(client: KafkaClient, topic: NewTopic, found: Verdict) -> str | None:
     """Return the advice after a refusal to create a topic."""
-    if error.name == "INVALID_REPLICATION_FACTOR":
+    error = found.error.name
+    if error == "INVALID_REPLICATION_FACTOR":
         with contextlib.suppress(KafkaError):
             await client.topics([], Deadline.after_ms(_LOOK_MS))
         brokers = len(client.cluster.brokers)
         if 0 < brokers < (topic.replication_factor or 0):
             return f"Give at most the number of brokers, which is {brokers}"
         return None if topic.replication_factor else _give("replication_factor")
-    if error.name == "INVALID_PARTITIONS" and topic.partitions is None:
+    if error == "INVALID_PARTITIONS" and topic.partitions is None:
         return _give("partitions")
-    if error.name == "INVALID_CONFIG":
+    if error == "INVALID_CONFIG":
         return misspelt(topic.configs, TOPIC_CONFIGS)
-    return needed_right(error, "CREATE", f"topic {topic.name!r}, or on the cluster")
+    return needed_right(found, "CREATE")
 
 
 def _give(option: str) -> str:

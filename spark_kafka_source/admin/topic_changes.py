@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from spark_kafka_source.admin.changes import Verdict, ask_for_changes
 from spark_kafka_source.admin.errors import TopicExistsError
@@ -32,6 +33,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Conversation, Deadline
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.admin import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -45,6 +47,10 @@ from spark_kafka_source.protocol.messages.admin import (
     DeleteTopicsRequest,
 )
 from spark_kafka_source.secret import Secret
+
+R = TypeVar("R", bound=Response)
+
+_Result = CreatableTopicResult | DeletableTopicResult | CreatePartitionsTopicResult
 
 Outcomes = dict[str, KafkaError | None]
 """The error of each topic, or None for a topic where the change is done."""
@@ -68,20 +74,18 @@ async def create_topics(
         raise ConfigurationError("topics", "a topic is given twice", "Give each topic once")
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
 
-    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> CreateTopicsRequest:
-        creatable = [_creatable(wanted[each.name]) for each in mine]
+    def request(names: Sequence[str], timeout_ms: int) -> CreateTopicsRequest:
+        creatable = [_creatable(wanted[each]) for each in names]
         return CreateTopicsRequest(creatable, timeout_ms, validate_only)
 
-    found = await ask_for_changes(
+    outcomes, done = await _changed(
         client,
         "CreateTopics",
-        map(ConfigResource.topic, wanted),
-        request,
-        lambda answer: map(_verdict, answer.topics),
+        wanted,
+        request=request,
+        results=lambda answer: answer.topics,
+        refusal=lambda name, found: _not_created(client, wanted[name], found),
         deadline=deadline,
-    )
-    outcomes, done = await _settled(
-        found, lambda each: _not_created(client, wanted[each.resource.name], each)
     )
     if not validate_only:
         new = {name: range(max(each.partitions, 0)) for name, each in done.items()}
@@ -95,19 +99,16 @@ async def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
     there = await _present(client, wanted, deadline)
 
-    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> DeleteTopicsRequest:
-        return DeleteTopicsRequest(topic_names=[each.name for each in mine], timeout_ms=timeout_ms)
-
-    found = await ask_for_changes(
+    outcomes, done = await _changed(
         client,
         "DeleteTopics",
-        map(ConfigResource.topic, wanted),
-        request,
-        lambda answer: map(_verdict, answer.responses),
+        wanted,
+        request=lambda names, ms: DeleteTopicsRequest(topic_names=names, timeout_ms=ms),
+        results=lambda answer: answer.responses,
+        refusal=partial(_not_deleted, client),
         deadline=deadline,
         max_version=_DELETE_BY_NAME,
     )
-    outcomes, done = await _settled(found, partial(_not_deleted, client))
     gone = {name: there[name].topic_id for name in done if name in there}
     return outcomes | await why_not_gone(client, gone, deadline)
 
@@ -123,20 +124,18 @@ async def create_partitions(
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
     there = await _present(client, totals, deadline)
 
-    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> CreatePartitionsRequest:
-        grown = [CreatePartitionsTopic(each.name, totals[each.name], None) for each in mine]
+    def request(names: Sequence[str], timeout_ms: int) -> CreatePartitionsRequest:
+        grown = [CreatePartitionsTopic(each, totals[each], None) for each in names]
         return CreatePartitionsRequest(grown, timeout_ms, validate_only)
 
-    found = await ask_for_changes(
+    outcomes, done = await _changed(
         client,
         "CreatePartitions",
-        map(ConfigResource.topic, totals),
-        request,
-        lambda answer: map(_verdict, answer.results),
+        totals,
+        request=request,
+        results=lambda answer: answer.results,
+        refusal=lambda name, found: _not_grown(client, name, totals[name], found),
         deadline=deadline,
-    )
-    outcomes, done = await _settled(
-        found, lambda each: _not_grown(client, totals[each.resource.name], each)
     )
     if not validate_only:
         # An old partition may be without a leader for long.
@@ -172,68 +171,80 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _verdict(
-    found: CreatableTopicResult | DeletableTopicResult | CreatePartitionsTopicResult,
-) -> Verdict:
-    verdict = Verdict(
-        ConfigResource.topic(found.name or ""), error_code(found.error_code), found.error_message
-    )
-    if isinstance(found, CreatableTopicResult):
-        return verdict._replace(partitions=found.num_partitions)
-    return verdict
+def _verdict(found: _Result) -> Verdict:
+    count = found.num_partitions if isinstance(found, CreatableTopicResult) else -1
+    topic = ConfigResource.topic(found.name or "")
+    return Verdict(topic, error_code(found.error_code), found.error_message, count)
 
 
-# -- errors ----------------------------------------------------------------------------------------
-
-
-async def _settled(
-    found: Mapping[ConfigResource, Verdict | KafkaError],
-    refusal: Callable[[Verdict], Conversation[KafkaError | None]],
+async def _changed(
+    client: KafkaClient,
+    what: str,
+    names: Iterable[str],
+    *,
+    request: Callable[[list[str], int], Request[R]],
+    results: Callable[[R], Iterable[_Result]],
+    refusal: Callable[[str, Verdict], Conversation[KafkaError | None]],
+    deadline: Deadline,
+    max_version: int | None = None,
 ) -> tuple[Outcomes, dict[str, Verdict]]:
-    """Return the outcome for each topic, and the verdicts on topics where the change is done.
+    """Ask for a change of topics; see `ask_for_changes`. Wait for no effect.
 
+    Returns the outcome for each topic, and the verdicts on topics where the change is done.
     `refusal` returns the error of a verdict that is no success, or None if it is one after all.
     """
+    found = await ask_for_changes(
+        client,
+        what,
+        map(ConfigResource.topic, names),
+        lambda mine, timeout_ms: request([each.name for each in mine], timeout_ms),
+        lambda answer: map(_verdict, results(answer)),
+        deadline=deadline,
+        max_version=max_version,
+    )
     outcomes: Outcomes = {}
     done: dict[str, Verdict] = {}
     for topic, each in found.items():
-        error: KafkaError | None = None
+        name = topic.name
         if isinstance(each, KafkaError):
-            error = each
-        elif each.error.code:
-            error = await refusal(each)
-        outcomes[topic.name] = error
-        if error is None and isinstance(each, Verdict):
-            done[topic.name] = each
+            outcomes[name] = each
+            continue
+        outcomes[name] = await refusal(name, each) if each.error.code else None
+        if outcomes[name] is None:
+            done[name] = each
     return outcomes, done
+
+
+# -- errors ----------------------------------------------------------------------------------------
 
 
 async def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError:
     if found.error == _EXISTS:
         lost = "An earlier try of this call may have created it: its answer was lost"
         return TopicExistsError(topic.name, lost if found.may_be_done else None)
-    advice = await about_creation(client, topic, found.error)
     secrets = [each for each in topic.configs.values() if isinstance(each, Secret)]
-    return refused(f"CreateTopics of {found.resource}", found.error, found.said, advice, secrets)
+    return refused("CreateTopics", found, await about_creation(client, topic, found), secrets)
 
 
-async def _not_deleted(client: KafkaClient, found: Verdict) -> KafkaError | None:
+async def _not_deleted(client: KafkaClient, name: str, found: Verdict) -> KafkaError | None:
     if found.error == _UNKNOWN:
-        return None if found.may_be_done else await no_topic(client, found.resource.name)
-    advice = needed_right(found.error, "DELETE", str(found.resource))
+        return None if found.may_be_done else await no_topic(client, name)
+    advice = needed_right(found, "DELETE")
     if found.error == _NO_DELETION:
         advice = "The brokers' 'delete.topic.enable' is false: no topic can be deleted"
-    return refused(f"DeleteTopics of {found.resource}", found.error, found.said, advice)
+    return refused("DeleteTopics", found, advice)
 
 
-async def _not_grown(client: KafkaClient, total: int, found: Verdict) -> KafkaError | None:
+async def _not_grown(
+    client: KafkaClient, name: str, total: int, found: Verdict
+) -> KafkaError | None:
     if found.error == _UNKNOWN:
-        return await no_topic(client, found.resource.name)
-    advice = needed_right(found.error, "ALTER", str(found.resource))
+        return await no_topic(client, name)
+    advice = needed_right(found, "ALTER")
     if found.error == _NO_GROWTH:
-        present = await partition_count(client, found.resource.name)
+        present = await partition_count(client, name)
         if found.may_be_done and present == total:
             return None
         has = f"it has {present}, so give more" if present else "give more than it has"
         advice = f"Partitions can only be added: {has}"
-    return refused(f"CreatePartitions of {found.resource}", found.error, found.said, advice)
+    return refused("CreatePartitions", found, advice)
