@@ -106,12 +106,12 @@ async def group_lag(client: KafkaClient, groups: Collection[str | GroupDescripti
     else:
         listed = [each.group_id for each in await list_groups(client) if each.has_offsets]
         found = await describe_groups(client, listed)
-        # One that has ended meanwhile is left out.
+        # One that has ended meanwhile, or may not be described, is left out.
         described = [each for each in found.values() if isinstance(each, GroupDescription)]
-    return await _lag_of({each.group_id: _owners(each) for each in described}, client)
+    return await _lag_of(client, {each.group_id: _owners(each) for each in described})
 
 
-async def _lag_of(owners: Mapping[str, Owners], client: KafkaClient) -> GroupLag:
+async def _lag_of(client: KafkaClient, owners: Mapping[str, Owners]) -> GroupLag:
     committed = await all_committed(client, owners)
     offsets = {group_id: unless_error(found) for group_id, found in committed.items()}
     wanted = {group: sorted({*owners[group], *offsets[group]}) for group in sorted(owners)}

@@ -24,7 +24,6 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
 )
 from spark_kafka_source.protocol.messages.list_transactions import (
     ListTransactionsRequest,
-    ListTransactionsResponse,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -91,25 +90,18 @@ async def list_transactions(
         lambda deadline: ask_all_brokers(client, "ListTransactions", request, deadline),
         timeout_ms=timeout_ms,
     )
-    found: list[TransactionListing] = []
-    failures: dict[Broker, KafkaError] = {}
-    for broker, answer in answers.items():
-        if isinstance(answer, KafkaError):
-            failures[broker] = answer
-        else:
-            found += _listed(answer, broker)
-    return sorted(found, key=_id_of), failures
-
-
-def _id_of(transaction: TransactionListing) -> str:
-    return transaction.transactional_id
-
-
-def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[TransactionListing]:
-    for each in answer.transaction_states:
-        yield TransactionListing(
+    found = [
+        TransactionListing(
             each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
         )
+        for broker, answer in answers.items()
+        if not isinstance(answer, KafkaError)
+        for each in answer.transaction_states
+    ]
+    failures = {
+        broker: answer for broker, answer in answers.items() if isinstance(answer, KafkaError)
+    }
+    return sorted(found, key=lambda each: each.transactional_id), failures
 
 
 async def describe_transactions(
