@@ -1,12 +1,19 @@
-"""The right that a user lacks when a broker denies a request, and advice for the user.
+"""The error for an error code in an answer: what the broker said, and advice for the user.
 
+A denial's advice names the right that the user lacks. See
 https://kafka.apache.org/documentation/#operations_resources_and_protocols
 """
 
 from collections.abc import Mapping
 from enum import Enum, auto
 
-from spark_kafka_source.errors import BrokerError, ErrorCode, TopicNotFoundError, error_named
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    TopicNotFoundError,
+    error_code,
+    error_named,
+)
 
 
 class Access(Enum):
@@ -77,8 +84,34 @@ def lacking(
     return f"the user needs {needed.format(**names)}"
 
 
+def refusal(
+    code: int | ErrorCode,
+    what: str,
+    said: str | None = None,
+    *,
+    advice: str | None = None,
+    topic: str = "",
+    group_id: str = "",
+    transactional_id: str = "",
+    access: Access = Access.READ,
+) -> BrokerError:
+    """Return the error for a code in the answer to the request that `what` names.
+
+    `said` is the broker's own text. After it comes the advice: the given one, or the right that the
+    user lacks if the code is a denial (see `lacking`).
+    """
+    error = code if isinstance(code, ErrorCode) else error_code(code)
+    advice = advice or lacking(
+        error, topic=topic, group_id=group_id, transactional_id=transactional_id, access=access
+    )
+    text = (said or "").strip().rstrip(".")
+    if text and advice:
+        advice = advice[0].upper() + advice[1:]
+    return BrokerError(error, what, ". ".join(filter(None, (text, advice))) or None)
+
+
 def topic_failure(error: ErrorCode, topic: str) -> BrokerError:
     """Return the error for a topic that a broker does not describe, with the reason."""
     if error == _UNKNOWN_TOPIC:
         return TopicNotFoundError(topic)
-    return BrokerError(error, f"Metadata of {topic}", lacking(error, topic=topic))
+    return refusal(error, f"Metadata of {topic}", topic=topic)

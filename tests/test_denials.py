@@ -1,8 +1,8 @@
-"""Denials: each names the missing right of a reader or a writer."""
+"""Errors of refusals: what the broker said, then advice. A denial names the missing right."""
 
 import pytest
 
-from spark_kafka_source.denials import Access, lacking, topic_failure
+from spark_kafka_source.denials import Access, lacking, refusal, topic_failure
 from spark_kafka_source.errors import TopicNotFoundError, error_named
 
 NAMES = {"topic": "t", "group_id": "g", "transactional_id": "i"}
@@ -39,6 +39,31 @@ def test_what_is_no_denial_lacks_nothing(access: Access) -> None:
 
 def test_one_who_reads_is_told_nothing_of_writing() -> None:
     assert lacking(error_named("CLUSTER_AUTHORIZATION_FAILED")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "advice", "detail"),
+    [
+        (None, None, None),
+        ("", None, None),
+        ("No. ", None, "No"),
+        (None, "ask again", "ask again"),
+        ("No.", "ask again", "No. Ask again"),
+    ],
+)
+def test_what_the_broker_said_comes_before_the_advice(
+    said: str | None, advice: str | None, detail: str | None
+) -> None:
+    error = refusal(16, "Fetch of t-0", said, advice=advice)
+    assert (error.error, error.what) == (error_named("NOT_COORDINATOR"), "Fetch of t-0")
+    assert error.detail == detail
+
+
+def test_a_refusal_for_want_of_a_right_names_the_right() -> None:
+    denied = error_named("GROUP_AUTHORIZATION_FAILED")
+    assert str(refusal(denied, "Heartbeat", "ask Ann", group_id="g")).startswith(
+        "Heartbeat: GROUP_AUTHORIZATION_FAILED (30): ask Ann. The user needs READ on group 'g'"
+    )
 
 
 def test_a_topic_is_not_there_or_not_to_be_seen() -> None:

@@ -1,19 +1,18 @@
 """All that groups have committed: OffsetFetch without topics, several groups at once (KIP-709)."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
-from spark_kafka_source.admin.coordinators import Told, ask_coordinators
-from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, UnsupportedVersionError
+from spark_kafka_source.admin.questions import ask_groups
+from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
+from spark_kafka_source.errors import KafkaError, UnsupportedVersionError
 from spark_kafka_source.groups import OffsetAndMetadata, has_no_group
 from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -23,40 +22,24 @@ Committed = dict[TopicPartition, OffsetAndMetadata]
 # Topics have names up to v9, and ids from v10 on.
 _BY_NAME = 9
 _ONE_GROUP = 7
-_WHAT = "OffsetFetch"
-
-
-@dataclass
-class _Partition:
-    """The answer for one partition, in either form of the response."""
-
-    topic: str
-    said: OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 
 async def all_committed(
     client: KafkaClient, group_ids: Iterable[str]
-) -> dict[str, Committed | BrokerError]:
+) -> dict[str, Committed | KafkaError]:
     """Return what each group has committed, or the error.
 
     A group that does not exist has committed nothing.
     """
     group_ids = list(dict.fromkeys(group_ids))
+    ask = partial(ask_groups, client, "OffsetFetch")
     try:
-        return await ask_coordinators(
-            client, _WHAT, group_ids, _request, _of_several, max_version=_BY_NAME
-        )
+        return await ask(group_ids, _request, _of_several, max_version=_BY_NAME)
     except UnsupportedVersionError:
-        found: dict[str, Committed | BrokerError] = {}
+        found: dict[str, Committed | KafkaError] = {}
         for each in group_ids:
-            found |= await ask_coordinators(
-                client,
-                _WHAT,
-                [each],
-                lambda mine: OffsetFetchRequest(group_id=mine[0], topics=None),
-                partial(_of_one, each),
-                max_version=_ONE_GROUP,
-            )
+            answers = partial(_of_one, each)
+            found |= await ask([each], _request_of_one, answers, max_version=_ONE_GROUP)
         return found
 
 
@@ -66,34 +49,44 @@ def _request(group_ids: list[str]) -> OffsetFetchRequest:
     )
 
 
-def _of_several(answer: OffsetFetchResponse, _: Broker) -> Iterator[tuple[Told, Committed]]:
+def _request_of_one(group_ids: list[str]) -> OffsetFetchRequest:
+    return OffsetFetchRequest(group_id=group_ids[0], topics=None)
+
+
+def _of_several(
+    answer: OffsetFetchResponse, _: Broker
+) -> Iterator[Told[CoordinatorKey, Committed]]:
     for group in answer.groups:
-        parts = [
-            _Partition(topic.name, each) for topic in group.topics for each in topic.partitions
-        ]
-        yield _told(group.group_id, group.error_code, parts)
+        yield _told(group.group_id, group.error_code, group.topics)
 
 
 def _of_one(
     group_id: str, answer: OffsetFetchResponse, _: Broker
-) -> Iterator[tuple[Told, Committed]]:
-    parts = [_Partition(topic.name, each) for topic in answer.topics for each in topic.partitions]
-    yield _told(group_id, answer.error_code, parts)
+) -> Iterator[Told[CoordinatorKey, Committed]]:
+    yield _told(group_id, answer.error_code, answer.topics)
 
 
-def _told(group_id: str, code: int, parts: list[_Partition]) -> tuple[Told, Committed]:
-    if any(map(has_no_group, [code, *(each.said.error_code for each in parts)])):
-        return Told(group_id, 0), {}
-    failed = [each for each in parts if each.said.error_code]
-    detail = None
-    if failed and not code:
-        code = failed[0].said.error_code
-        detail = f"at {TopicPartition(failed[0].topic, failed[0].said.partition_index)}"
-    committed = {
-        TopicPartition(topic, said.partition_index): OffsetAndMetadata(
-            said.committed_offset, said.committed_leader_epoch, said.metadata or ""
-        )
-        for topic, said in ((each.topic, each.said) for each in parts)
-        if said.committed_offset >= 0
+def _told(
+    group_id: str,
+    code: int,
+    topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics],
+) -> Told[CoordinatorKey, Committed]:
+    key = CoordinatorKey.of_group(group_id)
+    said = {
+        TopicPartition(topic.name, each.partition_index): each
+        for topic in topics
+        for each in topic.partitions
     }
-    return Told(group_id, code, detail), committed
+    if any(map(has_no_group, [code, *(each.error_code for each in said.values())])):
+        return Told(key, {})
+    committed = {
+        where: OffsetAndMetadata(
+            each.committed_offset, each.committed_leader_epoch, each.metadata or ""
+        )
+        for where, each in said.items()
+        if each.committed_offset >= 0
+    }
+    for where, each in said.items():
+        if each.error_code and not code:
+            return Told(key, committed, each.error_code, f"at {where}")
+    return Told(key, committed, code)

@@ -1,10 +1,11 @@
 """The configurations of topics and brokers: shown (KIP-133), and changed one by one (KIP-339)."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from spark_kafka_source.admin.changes import Verdict, ask_for_changes, may_heal
 from spark_kafka_source.admin.new_topics import (
     ConfigValue,
     check_configs,
@@ -12,12 +13,13 @@ from spark_kafka_source.admin.new_topics import (
     check_name,
     config_text,
 )
+from spark_kafka_source.admin.questions import metadata
 from spark_kafka_source.admin.refusals import (
     TOPIC_CONFIGS,
     misspelt,
     needed_right,
+    no_topic,
     refused,
-    similar_topic,
 )
 from spark_kafka_source.client import KafkaClient, configs
 from spark_kafka_source.client.configs import (
@@ -25,16 +27,11 @@ from spark_kafka_source.client.configs import (
     ConfigResource,
     ConfigResourceType,
     Configs,
-    by_broker,
 )
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
-    ErrorCode,
     KafkaError,
-    KafkaTimeoutError,
-    ProtocolError,
-    TopicNotFoundError,
     error_code,
     error_named,
 )
@@ -42,8 +39,8 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
-    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from spark_kafka_source.secret import Secret
 
@@ -105,15 +102,19 @@ async def describe_configs(
             client, given.values(), deadline, wanted, documentation=documentation
         )
         for each in found.values():
-            if isinstance(each, BrokerError) and _may_heal(each.error):
+            if isinstance(each, BrokerError) and may_heal(each.error):
                 raise each
         return found
 
     described = await client.retrying("DescribeConfigs", attempt) if given else {}
-    return {
-        each: await _shown(client, resource, described[resource])
-        for each, resource in given.items()
-    }
+    shown: dict[Given, Configs] = {}
+    for each, resource in given.items():
+        found = described[resource]
+        if isinstance(found, BrokerError):
+            verdict = Verdict(resource, found.error, found.detail)
+            raise await _failure(client, "DescribeConfigs", "DESCRIBE_CONFIGS", verdict)
+        shown[each] = found
+    return shown
 
 
 async def alter_configs(
@@ -124,40 +125,31 @@ async def alter_configs(
 ) -> dict[Given, KafkaError | None]:
     """Change configurations. See `KafkaAdmin.alter_configs`."""
     given = _checked(changes)
-    wanted = {given[each]: _alterable(changes[each]) for each in changes}
+    wanted = {
+        given[each]: [_alterable(*change) for change in mine.items()]
+        for each, mine in changes.items()
+    }
     without_effect = await _without_effect(client, wanted)
     wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
-    found: dict[ConfigResource, AlterConfigsResourceResponse] = {}
+    asked_by_key = {(each.type.value, each.name): each for each in wanted}
 
-    async def attempt(deadline: Deadline) -> None:
-        missing = [each for each in wanted if each not in found]
-        failures: list[KafkaError] = []
-        for broker, mine in (await by_broker(client, missing, deadline)).items():
-            request = IncrementalAlterConfigsRequest(
-                [AlterConfigsResource(e.type.value, e.name, wanted[e]) for e in mine], validate_only
-            )
-            answer = (
-                await client.send_to_one(request, deadline)
-                if broker is None
-                else await client.send(request, broker, deadline)
-            )
-            failures += _take(answer.responses, mine, found)
-        if failures:
-            raise failures[0]
+    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> IncrementalAlterConfigsRequest:
+        altered = [AlterConfigsResource(each.type.value, each.name, wanted[each]) for each in mine]
+        return IncrementalAlterConfigsRequest(altered, validate_only)
+
+    def verdicts(answer: IncrementalAlterConfigsResponse) -> Iterator[Verdict]:
+        for each in answer.responses:
+            resource = asked_by_key.get((each.resource_type, each.resource_name))
+            if resource is not None:
+                yield Verdict(resource, error_code(each.error_code), each.error_message)
 
     await _warn_of_misspelt(client, wanted)
-    late: KafkaError | None = None
-    try:
-        if wanted:
-            await client.retrying(_ALTER, attempt)
-    except KafkaTimeoutError as error:
-        if not found and not without_effect:
-            raise
-        late = error
+    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
     return {
-        each: await _not_altered(client, resource, changes[each], found[resource])
-        if resource in found
-        else without_effect.get(resource, late)
+        each: without_effect[resource]
+        if resource in without_effect
+        else await _not_altered(client, changes[each], found[resource])
         for each, resource in given.items()
     }
 
@@ -179,11 +171,7 @@ def _resource(option: str, given: Any) -> ConfigResource:
     return ConfigResource.topic(given)
 
 
-def _alterable(changes: Mapping[str, Change]) -> list[AlterableConfig]:
-    return [_change(name, change) for name, change in changes.items()]
-
-
-def _change(name: str, change: Change) -> AlterableConfig:
+def _alterable(name: str, change: Change) -> AlterableConfig:
     if change is None:
         return AlterableConfig(name, _DELETE, None)
     if isinstance(change, AlterConfigOp):
@@ -191,81 +179,35 @@ def _change(name: str, change: Change) -> AlterableConfig:
     return AlterableConfig(name, _SET, config_text(name, change))
 
 
-def _take(
-    results: Iterable[AlterConfigsResourceResponse],
-    asked: Iterable[ConfigResource],
-    found: dict[ConfigResource, AlterConfigsResourceResponse],
-) -> list[KafkaError]:
-    """Take the final answers. Return the errors of those that may come true later."""
-    failures: list[KafkaError] = []
-    by_resource = {(each.resource_type, each.resource_name): each for each in results}
-    for resource in asked:
-        what = f"{_ALTER} of {resource}"
-        result = by_resource.get((resource.type.value, resource.name))
-        if result is None:
-            raise ProtocolError(f"{what}: the answer leaves it out")
-        error = error_code(result.error_code)
-        if _may_heal(error):
-            failures.append(BrokerError(error, what, result.error_message))
-        else:
-            found[resource] = result
-    return failures
-
-
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _may_heal(error: ErrorCode) -> bool:
-    # A topic that there is not would be asked for until the timeout.
-    return error.retriable and error != _UNKNOWN
-
-
-async def _shown(
-    client: KafkaClient, resource: ConfigResource, found: Configs | BrokerError
-) -> Configs:
-    if isinstance(found, BrokerError):
-        raise await _failure(client, resource, "DescribeConfigs", found.error, found.detail)
-    return found
-
-
 async def _not_altered(
-    client: KafkaClient,
-    resource: ConfigResource,
-    changes: Mapping[str, Change],
-    found: AlterConfigsResourceResponse,
+    client: KafkaClient, changes: Mapping[str, Change], found: Verdict | KafkaError
 ) -> KafkaError | None:
-    if not found.error_code:
-        return None
+    if isinstance(found, KafkaError) or not found.error.code:
+        return found if isinstance(found, KafkaError) else None
     values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
-    return await _failure(
-        client,
-        resource,
-        _ALTER,
-        error_code(found.error_code),
-        found.error_message,
-        changed=changes,
-        secrets=[each for each in values if isinstance(each, Secret)],
-    )
+    secrets = [each for each in values if isinstance(each, Secret)]
+    return await _failure(client, _ALTER, "ALTER_CONFIGS", found, changed=changes, secrets=secrets)
 
 
 async def _failure(
     client: KafkaClient,
-    resource: ConfigResource,
     request: str,
-    error: ErrorCode,
-    said: str | None,
+    right: str,
+    found: Verdict,
     *,
     changed: Iterable[str] = (),
     secrets: Iterable[Secret] = (),
 ) -> KafkaError:
-    is_topic = resource.type is ConfigResourceType.TOPIC
-    if error == _UNKNOWN and is_topic:
-        return TopicNotFoundError(resource.name, await similar_topic(client, resource.name))
-    right = "DESCRIBE_CONFIGS" if request == "DescribeConfigs" else "ALTER_CONFIGS"
-    advice = needed_right(error, right, str(resource) if is_topic else "the cluster")
-    if error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
+    is_topic = found.resource.type is ConfigResourceType.TOPIC
+    if found.error == _UNKNOWN and is_topic:
+        return await no_topic(client, found.resource.name)
+    advice = needed_right(found, right)
+    if found.error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
         advice = misspelt(changed, TOPIC_CONFIGS if is_topic else await _broker_configs(client))
-    return refused(f"{request} of {resource}", error, said, advice, secrets)
+    return refused(request, found, advice, secrets)
 
 
 async def _without_effect(
@@ -291,7 +233,7 @@ async def _without_effect(
         if unknown:
             said = f"It has no {' and no '.join(map(repr, unknown))} to take away"
             advice = misspelt(unknown, TOPIC_CONFIGS | present)
-            found[resource] = refused(f"{_ALTER} of {resource}", _INVALID_CONFIG, said, advice)
+            found[resource] = refused(_ALTER, Verdict(resource, _INVALID_CONFIG, said), advice)
     return found
 
 
@@ -314,7 +256,7 @@ async def _warn_of_misspelt(
 async def _broker_configs(client: KafkaClient) -> Collection[str]:
     """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
     try:
-        await client.retrying("Metadata", lambda deadline: client.topics([], deadline))
+        await metadata(client, [])
         brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
         found = await describe_configs(client, brokers, None, documentation=False)
     except KafkaError:

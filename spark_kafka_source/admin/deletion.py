@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from spark_kafka_source.admin.committed import all_committed
-from spark_kafka_source.admin.coordinators import Told, ask_coordinators
-from spark_kafka_source.admin.errors import typed
-from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_code
+from spark_kafka_source.admin.errors import unless_error
+from spark_kafka_source.admin.questions import ask_groups
+from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import KafkaError, ProtocolError
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -17,30 +18,19 @@ from spark_kafka_source.protocol.messages.group_admin import (
 )
 from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
-_DELETED = "it can be deleted"
-_FORGOTTEN = "its offsets can be deleted"
-
 
 async def delete_groups(
     client: KafkaClient, group_ids: Iterable[str]
 ) -> dict[str, KafkaError | None]:
     """Delete groups. Return why each one still exists; None for a deleted group."""
-    found = await ask_coordinators(
-        client,
-        "DeleteGroups",
-        group_ids,
-        lambda mine: DeleteGroupsRequest(groups_names=mine),
-        _deleted,
+    return await ask_groups(
+        client, "DeleteGroups", group_ids, DeleteGroupsRequest, _deleted, wish="it can be deleted"
     )
-    return {
-        each: typed(error, each, _DELETED) if isinstance(error, BrokerError) else None
-        for each, error in found.items()
-    }
 
 
-def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[tuple[Told, None]]:
+def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[Told[CoordinatorKey, None]]:
     for each in answer.results:
-        yield Told(each.group_id, each.error_code), None
+        yield Told(CoordinatorKey.of_group(each.group_id), None, each.error_code)
 
 
 async def delete_offsets(
@@ -63,14 +53,18 @@ async def delete_offsets(
 
     def answers(
         answer: OffsetDeleteResponse, _: Broker
-    ) -> Iterator[tuple[Told, OffsetDeleteResponse]]:
-        yield Told(group_id, answer.error_code), answer
+    ) -> Iterator[Told[CoordinatorKey, OffsetDeleteResponse]]:
+        yield Told(CoordinatorKey.of_group(group_id), answer, answer.error_code)
 
-    found = await ask_coordinators(client, "OffsetDelete", [group_id], lambda _: request, answers)
-    answer = found[group_id]
-    if isinstance(answer, BrokerError):
-        raise typed(answer, group_id, _FORGOTTEN)
-    return _by_partition(group_id, partitions, answer)
+    found = await ask_groups(
+        client,
+        "OffsetDelete",
+        [group_id],
+        lambda _: request,
+        answers,
+        wish="its offsets can be deleted",
+    )
+    return _by_partition(group_id, partitions, unless_error(found[group_id]))
 
 
 async def _partitions(
@@ -81,9 +75,7 @@ async def _partitions(
     A topic that no longer exists may still have committed offsets.
     """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
-    committed = (await all_committed(client, [group_id]))[group_id]
-    if isinstance(committed, BrokerError):
-        raise typed(committed, group_id, _FORGOTTEN)
+    committed = unless_error((await all_committed(client, [group_id]))[group_id])
     found = {TopicPartition(*each) for each in given if not isinstance(each, str)}
     return sorted(found | {each for each in committed if each.topic in given})
 
@@ -102,5 +94,5 @@ def _by_partition(
         if where not in codes:
             raise ProtocolError(f"{what}: the answer leaves it out")
         code = codes[where]
-        found[where] = BrokerError(error_code(code), what) if code else None
+        found[where] = refusal(code, what, topic=where.topic) if code else None
     return found

@@ -1,8 +1,11 @@
 """Errors for groups, topics and transactions in a state that does not allow a request."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from spark_kafka_source.errors import BrokerError, RemoteError, error_named, listed
+from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError, error_named, listed
+
+T = TypeVar("T")
 
 _MOST_SHOWN = 3
 
@@ -34,7 +37,7 @@ class TopicExistsError(BrokerError):
     """The topic exists already. `note` says more, if there is more to know."""
 
     def __init__(self, topic: str, note: str | None = None) -> None:
-        super().__init__(error_named("TOPIC_ALREADY_EXISTS"), f"CreateTopics {topic!r}")
+        super().__init__(error_named("TOPIC_ALREADY_EXISTS"), f"CreateTopics of topic {topic!r}")
         self.args, self.topic, self.note = (topic, note), topic, note
 
     def _text(self) -> str:
@@ -60,10 +63,17 @@ class GroupNotEmptyError(RemoteError):
         )
 
 
-def typed(error: BrokerError, group_id: str, what: str) -> BrokerError | RemoteError:
+def unless_error(found: T | KafkaError) -> T:
+    """Return the answer. Raise the error that is in its place."""
+    if isinstance(found, KafkaError):
+        raise found
+    return found
+
+
+def typed(error: BrokerError, group_id: str, wish: str) -> BrokerError | RemoteError:
     """Return the error of a group as one of the errors above, if one of them fits."""
     if error.error.name == "GROUP_ID_NOT_FOUND":
         return GroupNotFoundError(group_id, error.detail)
     if error.error.name in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID"):
-        return GroupNotEmptyError(group_id, what, "")
+        return GroupNotEmptyError(group_id, wish, "")
     return error

@@ -4,19 +4,19 @@ See https://kafka.apache.org/protocol#The_Messages_DescribeGroups for groups of 
 protocol, and KIP-848 for the others.
 """
 
+import contextlib
 import logging
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from types import NoneType
 
-from spark_kafka_source.admin.coordinators import Told, ask_coordinators
-from spark_kafka_source.admin.errors import GroupNotFoundError, typed
-from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.admin.errors import GroupNotFoundError, unless_error
+from spark_kafka_source.admin.questions import ask_all_brokers, ask_groups
+from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
 from spark_kafka_source.errors import (
-    BrokerError,
     KafkaError,
     ProtocolError,
     UnsupportedVersionError,
-    error_code,
 )
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.net import Deadline
@@ -41,7 +41,6 @@ CLASSIC, CONSUMER = "classic", "consumer"
 """The types of groups that commit offsets of records read in order."""
 
 _DEAD = "Dead"
-_NOT_FOUND = "GROUP_ID_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +100,11 @@ async def list_groups(
     """Ask all brokers for their groups, and return them by id; see `KafkaAdmin.list_groups`."""
 
     async def attempt(deadline: Deadline) -> list[GroupListing]:
-        await client.topics([], deadline)
-        brokers = client.cluster.brokers.values()
         request = ListGroupsRequest(states_filter=list(states))
-        found: dict[str, GroupListing] = {}
-        answers = await client.send_to_each(dict.fromkeys(brokers, request), deadline)
-        for broker, answer in answers.items():
-            if isinstance(answer, KafkaError):
-                raise answer
-            if answer.error_code:
-                what = f"ListGroups of broker {broker.node_id}"
-                raise BrokerError(error_code(answer.error_code), what)
-            found |= {each.group_id: _listing(each) for each in answer.groups}
-        return sorted(found.values(), key=lambda each: each.group_id)
+        answers = await ask_all_brokers(client, "ListGroups", request, deadline)
+        found = [each for answer in answers.values() for each in unless_error(answer).groups]
+        by_id = {each.group_id: _listing(each) for each in found}
+        return [by_id[each] for each in sorted(by_id)]
 
     listed = await client.retrying("ListGroups", attempt)
     # Filtered here, since brokers before KIP-848 know no types.
@@ -130,56 +121,36 @@ async def describe_groups(
 ) -> dict[str, GroupDescription | KafkaError]:
     """Return each group, or its error. A group that does not exist has a `GroupNotFoundError`."""
     group_ids = list(dict.fromkeys(group_ids))
-    found: dict[str, GroupDescription | BrokerError] = {}
-    try:
-        found |= await ask_coordinators(
+    found: dict[str, GroupDescription | KafkaError] = {}
+    with contextlib.suppress(UnsupportedVersionError):  # Then they know of classic groups only.
+        found |= await ask_groups(
             client,
             "ConsumerGroupDescribe",
             group_ids,
-            lambda mine: ConsumerGroupDescribeRequest(group_ids=mine),
+            ConsumerGroupDescribeRequest,
             _consumer_groups,
         )
-    except UnsupportedVersionError:
-        logger.debug("The brokers know of classic groups only")
-    classic = [each for each in group_ids if _may_be_classic(found.get(each))]
-    found |= await ask_coordinators(
-        client,
-        "DescribeGroups",
-        classic,
-        lambda mine: DescribeGroupsRequest(groups=mine),
-        _classic_groups,
+    # None for a group that was not asked about.
+    may_be_classic = (GroupNotFoundError, NoneType)
+    classic = [each for each in group_ids if isinstance(found.get(each), may_be_classic)]
+    found |= await ask_groups(
+        client, "DescribeGroups", classic, DescribeGroupsRequest, _classic_groups
     )
-    return {each: _or_missing(each, found[each]) for each in group_ids}
+    return {each: _unless_dead(found[each]) for each in group_ids}
 
 
-async def described(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return one group. Raises `GroupNotFoundError` and `BrokerError`."""
-    found = (await describe_groups(client, [group_id]))[group_id]
-    if isinstance(found, KafkaError):
-        raise found
-    return found
-
-
-def _may_be_classic(found: GroupDescription | BrokerError | None) -> bool:
-    return found is None or (isinstance(found, BrokerError) and found.error.name == _NOT_FOUND)
-
-
-def _or_missing(
-    group_id: str, found: GroupDescription | BrokerError
-) -> GroupDescription | KafkaError:
-    if isinstance(found, BrokerError):
-        return typed(found, group_id, "described")
-    if found.state == _DEAD:
-        return GroupNotFoundError(group_id)
+def _unless_dead(found: GroupDescription | KafkaError) -> GroupDescription | KafkaError:
+    if isinstance(found, GroupDescription) and found.state == _DEAD:
+        return GroupNotFoundError(found.group_id)
     return found
 
 
 def _consumer_groups(
     answer: ConsumerGroupDescribeResponse, coordinator: Broker
-) -> Iterator[tuple[Told, GroupDescription]]:
+) -> Iterator[Told[CoordinatorKey, GroupDescription]]:
     for group in answer.groups:
-        yield (
-            Told(group.group_id, group.error_code, group.error_message),
+        yield Told(
+            CoordinatorKey.of_group(group.group_id),
             GroupDescription(
                 group.group_id,
                 CONSUMER,
@@ -191,6 +162,8 @@ def _consumer_groups(
                 group.group_epoch,
                 group.assignment_epoch,
             ),
+            group.error_code,
+            group.error_message,
         )
 
 
@@ -218,11 +191,13 @@ def _partitions(assignment: consumer_group_describe.Assignment) -> tuple[TopicPa
 
 def _classic_groups(
     answer: DescribeGroupsResponse, coordinator: Broker
-) -> Iterator[tuple[Told, GroupDescription]]:
+) -> Iterator[Told[CoordinatorKey, GroupDescription]]:
     for group in answer.groups:
-        yield (
-            Told(group.group_id, group.error_code, group.error_message),
+        yield Told(
+            CoordinatorKey.of_group(group.group_id),
             _classic_group(group, coordinator),
+            group.error_code,
+            group.error_message,
         )
 
 

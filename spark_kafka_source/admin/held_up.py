@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.admin.topics import partitions_named
+from spark_kafka_source.client import LEADER, Broker, KafkaClient, Told, ask_each
 from spark_kafka_source.fetch.offsets import latest_offsets
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.protocol.messages.describe_producers import (
@@ -13,7 +13,7 @@ from spark_kafka_source.protocol.messages.describe_producers import (
     TopicRequest,
 )
 from spark_kafka_source.records import IsolationLevel
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class HeldUpPartition:
 
 
 async def held_up(
-    client: KafkaClient, topic_partitions: Iterable[TopicPartition]
+    client: KafkaClient, topics: Iterable[str | TopicPartition]
 ) -> list[HeldUpPartition]:
-    """Return these partitions in order. Raises as `list_offsets` does."""
-    asked = sorted(set(topic_partitions))
-    writers = await ask_leaders(
-        client, "DescribeProducers", dict.fromkeys(asked, 0), _request, _open_writers
+    """Return the partitions of topics, or these partitions, in order. See `KafkaAdmin.held_up`."""
+    asked = await partitions_named(client, topics)
+    writers = await ask_each(
+        client, "DescribeProducers", LEADER, asked, request=_request, answers=_open_writers
     )
     stable = await latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
     ends = await latest_offsets(client, asked)
@@ -58,18 +58,14 @@ async def held_up(
     ]
 
 
-def _request(by_topic: ByTopic[int]) -> DescribeProducersRequest:
-    return DescribeProducersRequest(
-        [
-            TopicRequest(name, [question[0] for question in questions])
-            for name, questions in by_topic.items()
-        ]
-    )
+def _request(partitions: Iterable[TopicPartition]) -> DescribeProducersRequest:
+    by_topic = partitions_by_topic(partitions)
+    return DescribeProducersRequest([TopicRequest(*each) for each in by_topic.items()])
 
 
 def _open_writers(
-    answer: DescribeProducersResponse,
-) -> Iterator[tuple[TopicPartition, int, tuple[OpenWriter, ...]]]:
+    answer: DescribeProducersResponse, _: Broker
+) -> Iterator[Told[TopicPartition, tuple[OpenWriter, ...]]]:
     for topic in answer.topics:
         for partition in topic.partitions:
             found = [
@@ -83,4 +79,4 @@ def _open_writers(
             ]
             found.sort(key=lambda each: each.start_offset)
             where = TopicPartition(topic.name, partition.partition_index)
-            yield where, partition.error_code, tuple(found)
+            yield Told(where, tuple(found), partition.error_code)

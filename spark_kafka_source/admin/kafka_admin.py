@@ -1,7 +1,6 @@
 """Kafka's Admin client, for groups, topics and transactions: https://kafka.apache.org/documentation/#adminapi."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import wraps
 from typing import Concatenate, Never, ParamSpec, TypeVar
 
 from spark_kafka_source.admin.committed import all_committed
@@ -13,7 +12,7 @@ from spark_kafka_source.admin.configs import (
     describe_configs,
 )
 from spark_kafka_source.admin.deletion import delete_groups, delete_offsets
-from spark_kafka_source.admin.errors import TransactionNotFoundError
+from spark_kafka_source.admin.errors import TransactionNotFoundError, unless_error
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
     GroupListing,
@@ -21,7 +20,7 @@ from spark_kafka_source.admin.group_descriptions import (
     list_groups,
 )
 from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
-from spark_kafka_source.admin.lag import GroupLag, group_lag, lag_of
+from spark_kafka_source.admin.lag import GroupLag, group_lag
 from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
@@ -33,7 +32,6 @@ from spark_kafka_source.admin.topic_changes import (
 from spark_kafka_source.admin.topics import (
     TopicDescription,
     describe_topics,
-    partitions_named,
 )
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
@@ -48,26 +46,13 @@ from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
-from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.net import Conversation, TokenProvider
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def _spelt_as_given(
-    method: "Callable[Concatenate[KafkaAdmin, P], R]",
-) -> "Callable[Concatenate[KafkaAdmin, P], R]":
-    """Make the errors of a method name settings as the constructor's arguments did."""
-
-    @wraps(method)
-    def spelling(self: "KafkaAdmin", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with spelt(self._config.spelling):
-            return method(self, *args, **kwargs)
-
-    return spelling
 
 
 @used_where_made
@@ -109,9 +94,18 @@ class KafkaAdmin:
         """The client of all requests. Use it for what this class has no method for."""
         return self._client
 
+    def _run(
+        self,
+        call: Callable[Concatenate[KafkaClient, P], Conversation[R]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> R:
+        """Hold a conversation. Its errors name settings as the constructor's arguments did."""
+        with spelt(self._config.spelling):
+            return self._client.run(call(self._client, *args, **kwargs))
+
     # -- groups ------------------------------------------------------------------------------------
 
-    @_spelt_as_given
     def list_groups(
         self, *, states: Collection[str] = (), types: Collection[str] = ()
     ) -> list[GroupListing]:
@@ -121,45 +115,27 @@ class KafkaAdmin:
         `CompletingRebalance`, and with KIP-848 `Assigning`, `Reconciling` (from Kafka 2.6 on).
         `types` limits them to groups of these types: `classic`, `consumer`, `share`, `streams`.
         """
-        return self._client.run(list_groups(self._client, states, types))
+        return self._run(list_groups, states, types)
 
-    @_spelt_as_given
     def describe_groups(self, group_ids: Iterable[str]) -> list[GroupDescription]:
         """Return these groups and their members. Raises `GroupNotFoundError`."""
-        found = []
-        for each in self._client.run(describe_groups(self._client, group_ids)).values():
-            if isinstance(each, KafkaError):
-                raise each
-            found.append(each)
-        return found
+        return [unless_error(each) for each in self._run(describe_groups, group_ids).values()]
 
-    @_spelt_as_given
     def describe_group(self, group_id: str) -> GroupDescription:
         """Return a group and its members. Raises `GroupNotFoundError`."""
         return self.describe_groups([group_id])[0]
 
-    @_spelt_as_given
     def group_lag(self, *groups: str | GroupDescription) -> GroupLag:
         """Return the lag of these groups in each partition (default: all groups of consumers).
 
         Raises `GroupNotFoundError`.
         """
-        if not groups:
-            consumers = [each.group_id for each in self.list_groups() if each.has_offsets]
-            return self._client.run(group_lag(self._client, consumers, must_exist=False))
-        described = [each for each in groups if isinstance(each, GroupDescription)]
-        named = [each for each in groups if isinstance(each, str)]
-        return self._client.run(lag_of(self._client, [*described, *self.describe_groups(named)]))
+        return self._run(group_lag, groups)
 
-    @_spelt_as_given
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return all that a group has committed: nothing for a group that does not exist."""
-        found = self._client.run(all_committed(self._client, [group_id]))[group_id]
-        if isinstance(found, KafkaError):
-            raise found
-        return found
+        return unless_error(self._run(all_committed, [group_id])[group_id])
 
-    @_spelt_as_given
     def reset_offsets(
         self,
         group_id: str,
@@ -180,23 +156,20 @@ class KafkaAdmin:
         `ConfigurationError` and `LocalError` for an impossible `to`, and `BrokerError` for
         partitions that do not exist. A group that does not exist is created.
         """
-        return self._client.run(reset_offsets(self._client, group_id, to, topics, dry_run=dry_run))
+        return self._run(reset_offsets, group_id, to, topics, dry_run=dry_run)
 
-    @_spelt_as_given
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete groups with all they have committed. Return the error of each, or None.
 
         Errors are `GroupNotEmptyError` for a group with members, `GroupNotFoundError` and
         `BrokerError`.
         """
-        return self._client.run(delete_groups(self._client, group_ids))
+        return self._run(delete_groups, group_ids)
 
-    @_spelt_as_given
     def delete_group(self, group_id: str) -> None:
         """Delete a group with all it has committed. Raises the errors of `delete_groups`."""
-        _raise_if_any(self.delete_groups([group_id]))
+        unless_error(self.delete_groups([group_id])[group_id])
 
-    @_spelt_as_given
     def delete_offsets(
         self, group_id: str, topics: Iterable[str | TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
@@ -205,16 +178,14 @@ class KafkaAdmin:
         Returns the error of each partition that still has an offset (GROUP_SUBSCRIBED_TO_TOPIC), or
         None. Raises `GroupNotFoundError`, and `UnsupportedVersionError` before Kafka 2.4.
         """
-        return self._client.run(delete_offsets(self._client, group_id, topics))
+        return self._run(delete_offsets, group_id, topics)
 
     # -- topics ------------------------------------------------------------------------------------
 
-    @_spelt_as_given
     def list_topics(self) -> list[TopicDescription]:
         """Return all topics that this user may see, with internal ones and without offsets."""
-        return self._client.run(describe_topics(self._client, None, offsets=False))
+        return self._run(describe_topics, None, offsets=False)
 
-    @_spelt_as_given
     def describe_topics(self, names: str | Collection[str] | None = None) -> list[TopicDescription]:
         """Return topics (default: all) with the offsets of their partitions.
 
@@ -222,9 +193,8 @@ class KafkaAdmin:
         user may not see.
         """
         wanted = None if names is None else topic_names("names", names)
-        return self._client.run(describe_topics(self._client, wanted, offsets=True))
+        return self._run(describe_topics, wanted, offsets=True)
 
-    @_spelt_as_given
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
@@ -238,9 +208,8 @@ class KafkaAdmin:
         POLICY_VIOLATION, ...), and `KafkaTimeoutError` for a topic that is created but not served
         within `default_api_timeout_ms`. The user needs CREATE on the topics or on the cluster.
         """
-        return self._client.run(create_topics(self._client, topics, validate_only=validate_only))
+        return self._run(create_topics, topics, validate_only=validate_only)
 
-    @_spelt_as_given
     def create_topic(
         self,
         name: str,
@@ -253,9 +222,8 @@ class KafkaAdmin:
         """Create one topic; see `NewTopic`. Raises the errors of `create_topics`."""
         configs = {} if configs is None else configs
         topic = NewTopic(name, partitions, replication_factor, configs)
-        _raise_if_any(self.create_topics([topic], validate_only=validate_only))
+        unless_error(self.create_topics([topic], validate_only=validate_only)[name])
 
-    @_spelt_as_given
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete topics with all their records, and wait until no broker knows them.
 
@@ -263,14 +231,12 @@ class KafkaAdmin:
         `BrokerError` (TOPIC_DELETION_DISABLED, ...), and `KafkaTimeoutError` for a topic that is
         not gone within `default_api_timeout_ms`. The user needs DELETE on the topics.
         """
-        return self._client.run(delete_topics(self._client, names))
+        return self._run(delete_topics, names)
 
-    @_spelt_as_given
     def delete_topic(self, name: str) -> None:
         """Delete a topic with all its records. Raises the errors of `delete_topics`."""
-        _raise_if_any(self.delete_topics([name]))
+        unless_error(self.delete_topics([name])[name])
 
-    @_spelt_as_given
     def create_partitions(
         self, totals: Mapping[str, int], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
@@ -281,13 +247,10 @@ class KafkaAdmin:
         for a number that is no growth, ...), or `KafkaTimeoutError`, as `create_topics` does. With
         `validate_only` nothing changes. The user needs ALTER on the topics.
         """
-        return self._client.run(
-            create_partitions(self._client, totals, validate_only=validate_only)
-        )
+        return self._run(create_partitions, totals, validate_only=validate_only)
 
     # -- configurations ----------------------------------------------------------------------------
 
-    @_spelt_as_given
     def describe_configs(
         self,
         resources: Given | Iterable[Given],
@@ -308,11 +271,8 @@ class KafkaAdmin:
         not up, and for an empty `names`. The user needs DESCRIBE_CONFIGS on the topics, or on the
         cluster for brokers.
         """
-        return self._client.run(
-            describe_configs(self._client, resources, names, documentation=documentation)
-        )
+        return self._run(describe_configs, resources, names, documentation=documentation)
 
-    @_spelt_as_given
     def alter_configs(
         self,
         changes: Mapping[Given, Mapping[str, Change]],
@@ -334,11 +294,10 @@ class KafkaAdmin:
         `UnsupportedVersionError` before Kafka 2.3. The user needs ALTER_CONFIGS on the topics, or
         on the cluster for brokers.
         """
-        return self._client.run(alter_configs(self._client, changes, validate_only=validate_only))
+        return self._run(alter_configs, changes, validate_only=validate_only)
 
     # -- transactions ------------------------------------------------------------------------------
 
-    @_spelt_as_given
     def list_transactions(self, *, states: Collection[str] = ()) -> list[TransactionListing]:
         """Return all transactional ids that this user may see, from all brokers, in order.
 
@@ -346,31 +305,26 @@ class KafkaAdmin:
         `PrepareAbort`, `CompleteCommit`, `CompleteAbort`, `Empty`. Raises the error of a broker
         that does not answer, and `UnsupportedVersionError` before Kafka 3.0.
         """
-        found, failures = self._client.run(list_transactions(self._client, states))
+        found, failures = self._run(list_transactions, states)
         for error in failures.values():
             raise error
         return found
 
-    @_spelt_as_given
     def describe_transactions(
         self, transactional_ids: Iterable[str]
     ) -> list[TransactionDescription]:
         """Return the last transaction of each of these ids. Raises `TransactionNotFoundError`."""
         found = []
-        for name, each in self._client.run(
-            describe_transactions(self._client, transactional_ids)
-        ).items():
+        for name, each in self._run(describe_transactions, transactional_ids).items():
             if each is None:
                 raise TransactionNotFoundError(name)
             found.append(each)
         return found
 
-    @_spelt_as_given
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
         """Return the last transaction of this id. Raises `TransactionNotFoundError`."""
         return self.describe_transactions([transactional_id])[0]
 
-    @_spelt_as_given
     def abort_transaction(self, transactional_id: str, producer_id: int, epoch: int) -> None:
         """Abort the open transaction of this id, if it has exactly this producer id and epoch.
 
@@ -381,11 +335,8 @@ class KafkaAdmin:
         Raises `TransactionNotFoundError`, `ProducerFencedError` if the epoch is not the last, and
         `BrokerError` if the producer id is another, or nothing is open (INVALID_TXN_STATE).
         """
-        self._client.run(
-            abort_transaction(self._client, transactional_id, ProducerId(producer_id, epoch))
-        )
+        self._run(abort_transaction, transactional_id, ProducerId(producer_id, epoch))
 
-    @_spelt_as_given
     def held_up(self, topics: Iterable[str | TopicPartition]) -> list[HeldUpPartition]:
         """Return how far readers of committed records see partitions, and what stops them.
 
@@ -393,12 +344,4 @@ class KafkaAdmin:
 
         Raises `BrokerError` for unknown topics, and for denials: the user needs READ on the topics.
         """
-        return self._client.run(
-            held_up(self._client, self._client.run(partitions_named(self._client, topics)))
-        )
-
-
-def _raise_if_any(errors: Mapping[str, KafkaError | None]) -> None:
-    for error in errors.values():
-        if error is not None:
-            raise error
+        return self._run(held_up, topics)

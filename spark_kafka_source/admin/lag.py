@@ -1,25 +1,26 @@
 """The lag of groups behind the ends of their partitions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TypeVar
+from itertools import chain
 
 import pyarrow as pa
 
 from spark_kafka_source.admin.committed import Committed, all_committed
 from spark_kafka_source.admin.decision_offsets import is_decision
-from spark_kafka_source.admin.errors import typed
+from spark_kafka_source.admin.errors import unless_error
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
     MemberDescription,
     describe_groups,
+    list_groups,
 )
 from spark_kafka_source.admin.topics import LogRange, log_ranges
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.topic_partition import TopicPartition
 
-T = TypeVar("T")
+Owners = Mapping[TopicPartition, MemberDescription]
+"""The members of a group, by the partitions that they read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,46 +93,39 @@ class GroupLag:
         return pa.Table.from_pylist([asdict(each) for each in self.rows], schema=_SCHEMA)
 
 
-async def group_lag(client: KafkaClient, group_ids: Iterable[str], *, must_exist: bool) -> GroupLag:
-    """Return the lag of each group. A missing group is left out, unless `must_exist`.
+async def group_lag(client: KafkaClient, groups: Collection[str | GroupDescription]) -> GroupLag:
+    """Return the lag of these groups, or of all groups of consumers if none is given.
 
     Raises `GroupNotFoundError` and `BrokerError`.
     """
-    return await lag_of(client, _known(await describe_groups(client, group_ids), must_exist))
+    if groups:
+        described = [each for each in groups if isinstance(each, GroupDescription)]
+        named = [each for each in groups if isinstance(each, str)]
+        found = await describe_groups(client, named)
+        described += map(unless_error, found.values())
+    else:
+        listed = [each.group_id for each in await list_groups(client) if each.has_offsets]
+        found = await describe_groups(client, listed)
+        # One that has ended meanwhile, or may not be described, is left out.
+        described = [each for each in found.values() if isinstance(each, GroupDescription)]
+    return await _lag_of(client, {each.group_id: _owners(each) for each in described})
 
 
-async def lag_of(client: KafkaClient, groups: Iterable[GroupDescription]) -> GroupLag:
-    """Return the lag of groups that are described already."""
-    groups = list(groups)
-    committed = _known(
-        await all_committed(client, [each.group_id for each in groups]), must_exist=True
-    )
-    owners = {each.group_id: _owners(each) for each in groups}
-    offsets = dict(zip(owners, committed, strict=True))
-    ranges = await log_ranges(
-        client,
-        [each for group in owners for each in (*owners[group], *offsets[group])],
-    )
+async def _lag_of(client: KafkaClient, owners: Mapping[str, Owners]) -> GroupLag:
+    committed = await all_committed(client, owners)
+    offsets = {group_id: unless_error(found) for group_id, found in committed.items()}
+    wanted = {group: sorted({*owners[group], *offsets[group]}) for group in sorted(owners)}
+    ranges = await log_ranges(client, chain.from_iterable(wanted.values()))
     return GroupLag(
         tuple(
             _row(group, where, offsets[group], owners[group], ranges[where])
-            for group in sorted(owners)
-            for where in sorted({*owners[group], *offsets[group]})
+            for group, partitions in wanted.items()
+            for where in partitions
         )
     )
 
 
-def _known(found: Mapping[str, T | KafkaError], must_exist: bool) -> list[T]:
-    known = []
-    for group_id, each in found.items():
-        if not isinstance(each, KafkaError):
-            known.append(each)
-        elif must_exist:
-            raise typed(each, group_id, "read") if isinstance(each, BrokerError) else each
-    return known
-
-
-def _owners(group: GroupDescription) -> dict[TopicPartition, MemberDescription]:
+def _owners(group: GroupDescription) -> Owners:
     return {where: member for member in group.members for where in member.assignment}
 
 
@@ -139,7 +133,7 @@ def _row(
     group_id: str,
     where: TopicPartition,
     offsets: Committed,
-    owners: Mapping[TopicPartition, MemberDescription],
+    owners: Owners,
     reach: LogRange,
 ) -> PartitionLag:
     at, owner = offsets.get(where), owners.get(where)

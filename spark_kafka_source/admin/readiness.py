@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
-from spark_kafka_source.client import LONGEST_SILENCE_MS, KafkaClient, Topic
+from spark_kafka_source.client import LONGEST_SILENCE_MS, KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
-_NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 _NOT_YET = error_named("REQUEST_TIMED_OUT")
 
 
@@ -52,13 +51,15 @@ async def why_not_served(
                 logger.debug("%r may not be seen by its creator: it is not waited for", topic.name)
                 del left[topic.name]
             else:
-                left[topic.name] = _whole(topic, left[topic.name])
+                left[topic.name] = left[topic.name] or range(len(topic.partitions))
+        wanted = [TopicPartition(name, each) for name in left for each in left[name] or [0]]
+        for where in wanted:
+            client.cluster.leader(where)  # Raises `BrokerError` if there is none (yet).
         for answer in await _of_each_broker(client, left, within):
             _check_knows(answer, left)
         # A broker names itself the leader before it serves a partition. A producer that writes in
         # between may have its second batch stored and its first refused: Kafka's own sends the
         # first again until delivery.timeout.ms (KAFKA-14359).
-        wanted = (TopicPartition(name, each) for name in left for each in left[name])
         asked = {each: LATEST_TIMESTAMP for each in wanted if each not in serving}
         await offsets_for_times(
             client, asked, timeout_ms=within.remaining_ms(), on_answer=serving.update
@@ -75,19 +76,6 @@ async def why_not_served(
         for name, error in await _why_not(client, "leaders of topics", attempt, left, deadline)
         if not is_served(name)
     }
-
-
-async def present(
-    client: KafkaClient, names: Iterable[str], deadline: Deadline
-) -> dict[str, Topic]:
-    """Return those topics that exist, and that this user may see."""
-    wanted = list(names)
-    if not wanted:
-        return {}
-    found = await client.retrying(
-        "Metadata", lambda within: client.topics(wanted, within), timeout_ms=deadline.remaining_ms()
-    )
-    return {each.name: each for each in found if not each.error.code}
 
 
 async def why_not_gone(
@@ -134,19 +122,6 @@ async def _why_not(
     except RemoteError as error:
         return [(name, error) for name in left]
     return []
-
-
-def _whole(topic: Topic, wanted: range) -> range:
-    """Return the partitions to wait for. Raises `BrokerError` unless all are here, with leaders."""
-    if topic.error.code:
-        raise BrokerError(topic.error, f"Metadata of {topic.name}")
-    wanted = wanted or range(max(len(topic.partitions), 1))
-    for each in wanted:
-        found = topic.partitions.get(each)
-        if found is None or found.leader_id < 0:
-            error = _UNKNOWN if found is None else _NO_LEADER
-            raise BrokerError(error, f"Metadata of {TopicPartition(topic.name, each)}")
-    return wanted
 
 
 async def _of_each_broker(

@@ -3,9 +3,16 @@
 import contextlib
 from collections.abc import Iterable
 
+from spark_kafka_source.admin.changes import Verdict
 from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError, ErrorCode, KafkaError
+from spark_kafka_source.client.configs import ConfigResourceType
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    TopicNotFoundError,
+)
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
 from spark_kafka_source.settings import nearest
@@ -55,41 +62,42 @@ TOPIC_CONFIGS = frozenset(
 
 
 def refused(
-    what: str,
-    error: ErrorCode,
-    said: str | None,
-    advice: str | None = None,
-    secrets: Iterable[Secret] = (),
+    request: str, found: Verdict, advice: str | None = None, secrets: Iterable[Secret] = ()
 ) -> BrokerError:
     """Return the error of a refusal: the broker's own text, without the secrets, and advice."""
-    text = (said or "").strip().rstrip(".")
+    said = found.said or ""
     for each in secrets:
         if each:
-            text = text.replace(each.reveal(), REDACTED)
-    return BrokerError(error, what, ". ".join(filter(None, (text, advice))) or None)
+            said = said.replace(each.reveal(), REDACTED)
+    return refusal(found.error, f"{request} of {found.resource}", said, advice=advice)
 
 
-def needed_right(error: ErrorCode, right: str, resource: str) -> str | None:
+def needed_right(found: Verdict, right: str) -> str | None:
     """Return the right that the user needs after a denial; None for another error."""
-    if error.name not in _DENIALS:
+    if found.error.name not in _DENIALS:
         return None
-    return f"The user needs {right} on {resource}: have it granted"
+    is_topic = found.resource.type is ConfigResourceType.TOPIC
+    where = str(found.resource) if is_topic else "the cluster"
+    if right == "CREATE":
+        where += ", or on the cluster"
+    return f"the user needs {right} on {where}: have it granted"
 
 
-async def about_creation(client: KafkaClient, topic: NewTopic, error: ErrorCode) -> str | None:
+async def about_creation(client: KafkaClient, topic: NewTopic, found: Verdict) -> str | None:
     """Return the advice after a refusal to create a topic."""
-    if error.name == "INVALID_REPLICATION_FACTOR":
+    error = found.error.name
+    if error == "INVALID_REPLICATION_FACTOR":
         with contextlib.suppress(KafkaError):
             await client.topics([], Deadline.after_ms(_LOOK_MS))
         brokers = len(client.cluster.brokers)
         if 0 < brokers < (topic.replication_factor or 0):
             return f"Give at most the number of brokers, which is {brokers}"
         return None if topic.replication_factor else _give("replication_factor")
-    if error.name == "INVALID_PARTITIONS" and topic.partitions is None:
+    if error == "INVALID_PARTITIONS" and topic.partitions is None:
         return _give("partitions")
-    if error.name == "INVALID_CONFIG":
+    if error == "INVALID_CONFIG":
         return misspelt(topic.configs, TOPIC_CONFIGS)
-    return needed_right(error, "CREATE", f"topic {topic.name!r}, or on the cluster")
+    return needed_right(found, "CREATE")
 
 
 def _give(option: str) -> str:
@@ -104,12 +112,12 @@ def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
     return f"Did you mean {' and '.join(found)}?" if found else None
 
 
-async def similar_topic(client: KafkaClient, name: str) -> str | None:
-    """Return the topic that a name may mean, of those that this user may see, or None."""
+async def no_topic(client: KafkaClient, name: str) -> TopicNotFoundError:
+    """Return the error of a missing topic, with a topic that may be meant, if the user sees one."""
     with contextlib.suppress(KafkaError):
         found = await client.topics(None, Deadline.after_ms(_LOOK_MS))
-        return nearest(name, {each.name for each in found} - {name})
-    return None
+        return TopicNotFoundError(name, nearest(name, {each.name for each in found} - {name}))
+    return TopicNotFoundError(name)
 
 
 async def partition_count(client: KafkaClient, name: str) -> int | None:

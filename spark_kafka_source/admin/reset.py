@@ -4,8 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.committed import Committed, all_committed
-from spark_kafka_source.admin.errors import GroupNotEmptyError, GroupNotFoundError, typed
-from spark_kafka_source.admin.group_descriptions import described, list_groups
+from spark_kafka_source.admin.errors import (
+    GroupNotEmptyError,
+    GroupNotFoundError,
+    typed,
+    unless_error,
+)
+from spark_kafka_source.admin.group_descriptions import describe_groups, list_groups
 from spark_kafka_source.admin.targets import Shift, Target, timestamp_of
 from spark_kafka_source.admin.topics import LogRange, log_ranges, partitions_named
 from spark_kafka_source.client import KafkaClient
@@ -68,9 +73,7 @@ async def reset_offsets(
     """See `KafkaAdmin.reset_offsets`."""
     timestamp = timestamp_of(to)
     is_new = await _check_inactive(client, group_id)
-    committed = (await all_committed(client, [group_id]))[group_id]
-    if isinstance(committed, BrokerError):
-        raise typed(committed, group_id, _WHAT)
+    committed = unless_error((await all_committed(client, [group_id]))[group_id])
     partitions = await _partitions(client, to, topics, committed)
     wanted = await _wanted(client, to, timestamp, partitions, committed)
     ranges = await log_ranges(client, partitions)
@@ -78,28 +81,29 @@ async def reset_offsets(
         _row(where, committed, wanted.get(where), ranges[where]) for where in sorted(partitions)
     )
     if rows and not dry_run:
-        await _commit(client, group_id, {each.topic_partition: each.new_offset for each in rows})
+        offsets = {each.topic_partition: each.new_offset for each in rows}
+        try:
+            await commit_offsets(client, group_id, offsets)
+        except BrokerError as error:  # A member has joined meanwhile.
+            raise typed(error, group_id, _WHAT) from error
     return OffsetResets(group_id, bool(rows) and not dry_run, is_new, rows)
 
 
 async def _check_inactive(client: KafkaClient, group_id: str) -> bool:
     """Return whether the group is new. Raises `GroupNotEmptyError` if it has members."""
-    try:
-        group = await described(client, group_id)
-    except GroupNotFoundError:
-        await _check_no_other_type(client, group_id)
+    found = (await describe_groups(client, [group_id]))[group_id]
+    if isinstance(found, GroupNotFoundError):
+        # The description and the offsets of a share or streams group are of another kind.
+        for each in await list_groups(client):
+            if each.group_id == group_id and not each.has_offsets:
+                what = f"Group {group_id!r} is a {each.type} group"
+                raise LocalError(f"{what}; {_WHAT} by Kafka's tools")
         return True
+    group = unless_error(found)
     if group.members or group.state != _EMPTY:
         members = [str(each) for each in group.members]
         raise GroupNotEmptyError(group_id, _WHAT, group.state, members)
     return False
-
-
-async def _check_no_other_type(client: KafkaClient, group_id: str) -> None:
-    """Refuse a share or streams group: its description and offsets are of another kind."""
-    for each in await list_groups(client):
-        if each.group_id == group_id and not each.has_offsets:
-            raise LocalError(f"Group {group_id!r} is a {each.type} group; {_WHAT} by Kafka's tools")
 
 
 async def _partitions(
@@ -154,12 +158,3 @@ def _row(
     if wanted < reach.start:
         return OffsetReset(*where, old, reach.start, f"{wanted} is before the start of the log")
     return OffsetReset(*where, old, wanted)
-
-
-async def _commit(
-    client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
-) -> None:
-    try:
-        await commit_offsets(client, group_id, offsets)
-    except BrokerError as error:  # A member has joined meanwhile.
-        raise typed(error, group_id, _WHAT) from error

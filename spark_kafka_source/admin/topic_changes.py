@@ -1,9 +1,10 @@
 """Creation, deletion and growth of topics (KIP-4, KIP-195), each until all brokers know of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
-from spark_kafka_source.admin.controller import Verdict, ask_controller
+from spark_kafka_source.admin.changes import Verdict, ask_for_changes
 from spark_kafka_source.admin.errors import TopicExistsError
 from spark_kafka_source.admin.new_topics import (
     NewTopic,
@@ -14,36 +15,42 @@ from spark_kafka_source.admin.new_topics import (
     topic_names,
     whole_count,
 )
-from spark_kafka_source.admin.readiness import present, why_not_gone, why_not_served
+from spark_kafka_source.admin.questions import metadata
+from spark_kafka_source.admin.readiness import why_not_gone, why_not_served
 from spark_kafka_source.admin.refusals import (
     about_creation,
     needed_right,
+    no_topic,
     partition_count,
     refused,
-    similar_topic,
 )
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client.configs import ConfigResource
 from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaError,
-    TopicNotFoundError,
     error_code,
     error_named,
 )
 from spark_kafka_source.net import Conversation, Deadline
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.admin import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreatePartitionsRequest,
-    CreatePartitionsResponse,
     CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
     CreateTopicsRequest,
-    CreateTopicsResponse,
+    DeletableTopicResult,
     DeleteTopicsRequest,
-    DeleteTopicsResponse,
 )
 from spark_kafka_source.secret import Secret
+
+R = TypeVar("R", bound=Response)
+
+_Result = CreatableTopicResult | DeletableTopicResult | CreatePartitionsTopicResult
 
 Outcomes = dict[str, KafkaError | None]
 """The error of each topic, or None for a topic where the change is done."""
@@ -67,15 +74,18 @@ async def create_topics(
         raise ConfigurationError("topics", "a topic is given twice", "Give each topic once")
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
 
-    def request(names: list[str], timeout_ms: int) -> CreateTopicsRequest:
+    def request(names: Sequence[str], timeout_ms: int) -> CreateTopicsRequest:
         creatable = [_creatable(wanted[each]) for each in names]
         return CreateTopicsRequest(creatable, timeout_ms, validate_only)
 
-    found = await ask_controller(
-        client, "CreateTopics", list(wanted), request, _created, deadline=deadline
-    )
-    outcomes, done = await _settled(
-        found, lambda each: _not_created(client, wanted[each.topic], each)
+    outcomes, done = await _changed(
+        client,
+        "CreateTopics",
+        wanted,
+        request=request,
+        results=lambda answer: answer.topics,
+        refusal=lambda name, found: _not_created(client, wanted[name], found),
+        deadline=deadline,
     )
     if not validate_only:
         new = {name: range(max(each.partitions, 0)) for name, each in done.items()}
@@ -87,23 +97,19 @@ async def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     """Delete topics, and wait until they are gone. See `KafkaAdmin.delete_topics`."""
     wanted = topic_names("names", names)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    there = await present(client, wanted, deadline)
-    ids = {name: each.topic_id for name, each in there.items()}
+    there = await _present(client, wanted, deadline)
 
-    def request(topics: list[str], timeout_ms: int) -> DeleteTopicsRequest:
-        return DeleteTopicsRequest(topic_names=topics, timeout_ms=timeout_ms)
-
-    found = await ask_controller(
+    outcomes, done = await _changed(
         client,
         "DeleteTopics",
         wanted,
-        request,
-        _deleted,
+        request=lambda names, ms: DeleteTopicsRequest(topic_names=names, timeout_ms=ms),
+        results=lambda answer: answer.responses,
+        refusal=partial(_not_deleted, client),
         deadline=deadline,
         max_version=_DELETE_BY_NAME,
     )
-    outcomes, done = await _settled(found, partial(_not_deleted, client))
-    gone = {name: ids[name] for name in done if name in ids}
+    gone = {name: there[name].topic_id for name in done if name in there}
     return outcomes | await why_not_gone(client, gone, deadline)
 
 
@@ -116,24 +122,35 @@ async def create_partitions(
         check_name("totals", name)
     totals = {name: whole_count("partitions", count) for name, count in totals.items()}
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    there = await present(client, totals, deadline)
-    old = {name: len(each.partitions) for name, each in there.items()}
+    there = await _present(client, totals, deadline)
 
-    def request(names: list[str], timeout_ms: int) -> CreatePartitionsRequest:
+    def request(names: Sequence[str], timeout_ms: int) -> CreatePartitionsRequest:
         grown = [CreatePartitionsTopic(each, totals[each], None) for each in names]
         return CreatePartitionsRequest(grown, timeout_ms, validate_only)
 
-    found = await ask_controller(
-        client, "CreatePartitions", list(totals), request, _grown, deadline=deadline
-    )
-    outcomes, done = await _settled(
-        found, lambda each: _not_grown(client, totals[each.topic], each)
+    outcomes, done = await _changed(
+        client,
+        "CreatePartitions",
+        totals,
+        request=request,
+        results=lambda answer: answer.results,
+        refusal=lambda name, found: _not_grown(client, name, totals[name], found),
+        deadline=deadline,
     )
     if not validate_only:
         # An old partition may be without a leader for long.
+        old = {name: len(each.partitions) for name, each in there.items()}
         new = {name: range(old.get(name, 0), totals[name]) for name in done}
         outcomes |= await why_not_served(client, new, "grown", deadline)
     return outcomes
+
+
+async def _present(
+    client: KafkaClient, names: Collection[str], deadline: Deadline
+) -> dict[str, Topic]:
+    """Return those topics that exist, and that this user may see."""
+    found = await metadata(client, names, timeout_ms=deadline.remaining_ms()) if names else []
+    return {each.name: each for each in found if not each.error.code}
 
 
 # -- requests and answers --------------------------------------------------------------------------
@@ -154,74 +171,80 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _created(answer: CreateTopicsResponse) -> Iterator[Verdict]:
-    for each in answer.topics:
-        error = error_code(each.error_code)
-        yield Verdict(each.name, error, each.error_message, each.num_partitions)
+def _verdict(found: _Result) -> Verdict:
+    count = found.num_partitions if isinstance(found, CreatableTopicResult) else -1
+    topic = ConfigResource.topic(found.name or "")
+    return Verdict(topic, error_code(found.error_code), found.error_message, count)
 
 
-def _deleted(answer: DeleteTopicsResponse) -> Iterator[Verdict]:
-    for each in answer.responses:
-        yield Verdict(each.name or "", error_code(each.error_code), each.error_message)
+async def _changed(
+    client: KafkaClient,
+    what: str,
+    names: Iterable[str],
+    *,
+    request: Callable[[list[str], int], Request[R]],
+    results: Callable[[R], Iterable[_Result]],
+    refusal: Callable[[str, Verdict], Conversation[KafkaError | None]],
+    deadline: Deadline,
+    max_version: int | None = None,
+) -> tuple[Outcomes, dict[str, Verdict]]:
+    """Ask for a change of topics; see `ask_for_changes`. Wait for no effect.
 
-
-def _grown(answer: CreatePartitionsResponse) -> Iterator[Verdict]:
-    for each in answer.results:
-        yield Verdict(each.name, error_code(each.error_code), each.error_message)
+    Returns the outcome for each topic, and the verdicts on topics where the change is done.
+    `refusal` returns the error of a verdict that is no success, or None if it is one after all.
+    """
+    found = await ask_for_changes(
+        client,
+        what,
+        map(ConfigResource.topic, names),
+        lambda mine, timeout_ms: request([each.name for each in mine], timeout_ms),
+        lambda answer: map(_verdict, results(answer)),
+        deadline=deadline,
+        max_version=max_version,
+    )
+    outcomes: Outcomes = {}
+    done: dict[str, Verdict] = {}
+    for topic, each in found.items():
+        name = topic.name
+        if isinstance(each, KafkaError):
+            outcomes[name] = each
+            continue
+        outcomes[name] = await refusal(name, each) if each.error.code else None
+        if outcomes[name] is None:
+            done[name] = each
+    return outcomes, done
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-async def _settled(
-    found: Mapping[str, Verdict | KafkaError],
-    refusal: Callable[[Verdict], Conversation[KafkaError | None]],
-) -> tuple[Outcomes, dict[str, Verdict]]:
-    """Return the outcome for each topic, and the verdicts on topics where the change is done."""
-    outcomes = {
-        name: await refusal(each) if isinstance(each, Verdict) else each
-        for name, each in found.items()
-    }
-    done = {
-        name: each
-        for name, each in found.items()
-        if isinstance(each, Verdict) and outcomes[name] is None
-    }
-    return outcomes, done
-
-
-async def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError | None:
-    if not found.error.code:
-        return None
+async def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError:
     if found.error == _EXISTS:
         lost = "An earlier try of this call may have created it: its answer was lost"
         return TopicExistsError(topic.name, lost if found.may_be_done else None)
-    advice = await about_creation(client, topic, found.error)
     secrets = [each for each in topic.configs.values() if isinstance(each, Secret)]
-    return refused(f"CreateTopics {topic.name!r}", found.error, found.said, advice, secrets)
+    return refused("CreateTopics", found, await about_creation(client, topic, found), secrets)
 
 
-async def _not_deleted(client: KafkaClient, found: Verdict) -> KafkaError | None:
-    if not found.error.code or (found.error == _UNKNOWN and found.may_be_done):
-        return None
+async def _not_deleted(client: KafkaClient, name: str, found: Verdict) -> KafkaError | None:
     if found.error == _UNKNOWN:
-        return TopicNotFoundError(found.topic, await similar_topic(client, found.topic))
-    advice = needed_right(found.error, "DELETE", f"topic {found.topic!r}")
+        return None if found.may_be_done else await no_topic(client, name)
+    advice = needed_right(found, "DELETE")
     if found.error == _NO_DELETION:
         advice = "The brokers' 'delete.topic.enable' is false: no topic can be deleted"
-    return refused(f"DeleteTopics {found.topic!r}", found.error, found.said, advice)
+    return refused("DeleteTopics", found, advice)
 
 
-async def _not_grown(client: KafkaClient, total: int, found: Verdict) -> KafkaError | None:
-    if not found.error.code:
-        return None
+async def _not_grown(
+    client: KafkaClient, name: str, total: int, found: Verdict
+) -> KafkaError | None:
     if found.error == _UNKNOWN:
-        return TopicNotFoundError(found.topic, await similar_topic(client, found.topic))
-    advice = needed_right(found.error, "ALTER", f"topic {found.topic!r}")
+        return await no_topic(client, name)
+    advice = needed_right(found, "ALTER")
     if found.error == _NO_GROWTH:
-        present = await partition_count(client, found.topic)
+        present = await partition_count(client, name)
         if found.may_be_done and present == total:
             return None
         has = f"it has {present}, so give more" if present else "give more than it has"
         advice = f"Partitions can only be added: {has}"
-    return refused(f"CreatePartitions {found.topic!r}", found.error, found.said, advice)
+    return refused("CreatePartitions", found, advice)

@@ -2,29 +2,23 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
-from spark_kafka_source.admin.refusals import similar_topic
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.admin.questions import metadata
+from spark_kafka_source.admin.refusals import no_topic
+from spark_kafka_source.client import KafkaClient, Leadership, Topic
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import BrokerError, TopicNotFoundError, error_code, error_named
+from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch import (
     EARLIEST_TIMESTAMP,
     LATEST_TIMESTAMP,
     list_offsets,
 )
-from spark_kafka_source.net import Deadline
-from spark_kafka_source.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
 from spark_kafka_source.topic_partition import TopicPartition
 
 _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-_NO_LEADER = error_named("LEADER_NOT_AVAILABLE").code
+_NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ async def log_ranges(
     wanted = sorted(set(topic_partitions))
     names = sorted({each.topic for each in wanted})
     if names:
-        await client.retrying("Metadata", lambda deadline: client.topics(names, deadline))
+        await metadata(client, names)
     found: dict[TopicPartition, LogRange] = {}
     led = []
     for each in wanted:
@@ -106,22 +100,19 @@ async def describe_topics(
     client: KafkaClient, names: Collection[str] | None, *, offsets: bool
 ) -> list[TopicDescription]:
     """Return the named topics (None: all) in order; see `KafkaAdmin.describe_topics`."""
-    wanted = None if names is None else [MetadataRequestTopic(name=each) for each in names]
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-
-    async def attempt(deadline: Deadline) -> MetadataResponse:
-        answer = await client.send_to_any(request, deadline)
-        client.cluster.update(answer)
-        return answer
-
-    answer = await client.retrying("Metadata", attempt)
+    found = await metadata(client, names)
     if names is not None:
-        await _check_known(client, answer.topics)
+        for topic in found:
+            if topic.error == _UNKNOWN:
+                raise await no_topic(client, topic.name)
+            if topic.error.code:
+                raise topic_failure(topic.error, topic.name)
     ranges: Mapping[TopicPartition, LogRange] = {}
     if offsets:
-        ranges = await log_ranges(client, _partitions_of(answer.topics))
-    found = [_topic(topic, ranges) for topic in answer.topics]
-    return sorted(found, key=lambda topic: topic.name)
+        partitions = chain.from_iterable(topic.topic_partitions for topic in found)
+        ranges = await log_ranges(client, partitions)
+    described = [_described(topic, ranges) for topic in found]
+    return sorted(described, key=lambda topic: topic.name)
 
 
 async def partitions_named(
@@ -147,51 +138,30 @@ async def partitions_named(
     return sorted(set(found))
 
 
-async def _check_known(client: KafkaClient, topics: Iterable[MetadataResponseTopic]) -> None:
-    for topic in topics:
-        name, error = topic.name or "", error_code(topic.error_code)
-        if error == _UNKNOWN:
-            raise TopicNotFoundError(name, await similar_topic(client, name))
-        if error.code:
-            raise topic_failure(error, name)
-
-
-def _partitions_of(topics: Iterable[MetadataResponseTopic]) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.name or "", each.partition_index)
-        for topic in topics
-        for each in topic.partitions
-    ]
-
-
-def _topic(
-    topic: MetadataResponseTopic, ranges: Mapping[TopicPartition, LogRange]
-) -> TopicDescription:
-    name = topic.name or ""
-    partitions = [_partition(name, each, ranges) for each in topic.partitions]
+def _described(topic: Topic, ranges: Mapping[TopicPartition, LogRange]) -> TopicDescription:
     return TopicDescription(
-        name,
+        topic.name,
         topic.topic_id,
         topic.is_internal,
-        tuple(sorted(partitions, key=lambda each: each.partition)),
-        error_code(topic.error_code).name if topic.error_code else None,
+        tuple(
+            _partition(each, topic.partitions[each.partition], ranges.get(each, LogRange()))
+            for each in topic.topic_partitions
+        ),
+        topic.error.name if topic.error.code else None,
     )
 
 
-def _partition(
-    topic: str, found: MetadataResponsePartition, ranges: Mapping[TopicPartition, LogRange]
-) -> PartitionDescription:
-    reach = ranges.get(TopicPartition(topic, found.partition_index), LogRange())
-    leaderless = error_code(found.error_code or _NO_LEADER).name if found.leader_id < 0 else None
+def _partition(where: TopicPartition, found: Leadership, reach: LogRange) -> PartitionDescription:
+    has_leader = found.leader_id >= 0
+    error = found.error if found.error.code else _NO_LEADER
     return PartitionDescription(
-        topic,
-        found.partition_index,
-        found.leader_id if found.leader_id >= 0 else None,
+        *where,
+        found.leader_id if has_leader else None,
         found.leader_epoch,
-        tuple(found.replica_nodes),
-        tuple(found.isr_nodes),
-        tuple(found.offline_replicas),
+        found.replica_ids,
+        found.in_sync_replica_ids,
+        found.offline_replica_ids,
         reach.start,
         reach.end,
-        reach.error or leaderless,
+        reach.error or (None if has_leader else error.name),
     )

@@ -5,19 +5,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from spark_kafka_source.admin.coordinators import Told, ask_coordinators
 from spark_kafka_source.admin.errors import TransactionNotFoundError
-from spark_kafka_source.client import Broker, CoordinatorKind, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, error_code, error_named
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.admin.questions import ask_all_brokers
+from spark_kafka_source.client import (
+    COORDINATOR,
+    Broker,
+    CoordinatorKey,
+    KafkaClient,
+    Told,
+    ask_each,
+)
+from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.producer import ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    TransactionState,
 )
 from spark_kafka_source.protocol.messages.list_transactions import (
     ListTransactionsRequest,
-    ListTransactionsResponse,
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -30,8 +36,7 @@ OPEN = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """The states of a transaction that readers of committed records wait for."""
 
 _EMPTY = "Empty"
-_NO_TRANSACTION = "TRANSACTIONAL_ID_NOT_FOUND"
-_NOT_FOUND = error_named(_NO_TRANSACTION).code
+_NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
 _NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 
 
@@ -79,39 +84,24 @@ async def list_transactions(
     The second value has the brokers that did not answer within `timeout_ms` (default
     `default.api.timeout.ms`), each with the reason.
     """
-    if timeout_ms is None:
-        timeout_ms = client.config.default_api_timeout_ms
     request = ListTransactionsRequest(state_filters=list(states))
-
-    async def attempt(deadline: Deadline) -> list[Broker]:
-        await client.topics([], deadline)
-        return list(client.cluster.brokers.values())
-
-    deadline = Deadline.after_ms(timeout_ms)
-    brokers = await client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
-    found: list[TransactionListing] = []
-    failures: dict[Broker, KafkaError] = {}
-    answers = await client.send_to_each(dict.fromkeys(brokers, request), deadline)
-    for broker, answer in answers.items():
-        if isinstance(answer, KafkaError):
-            failures[broker] = answer
-        elif answer.error_code:
-            what = f"ListTransactions of broker {broker.node_id}"
-            failures[broker] = BrokerError(error_code(answer.error_code), what)
-        else:
-            found += _listed(answer, broker)
-    return sorted(found, key=_id_of), failures
-
-
-def _id_of(transaction: TransactionListing) -> str:
-    return transaction.transactional_id
-
-
-def _listed(answer: ListTransactionsResponse, broker: Broker) -> Iterator[TransactionListing]:
-    for each in answer.transaction_states:
-        yield TransactionListing(
+    answers = await client.retrying(
+        "ListTransactions",
+        lambda deadline: ask_all_brokers(client, "ListTransactions", request, deadline),
+        timeout_ms=timeout_ms,
+    )
+    found = [
+        TransactionListing(
             each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
         )
+        for broker, answer in answers.items()
+        if not isinstance(answer, KafkaError)
+        for each in answer.transaction_states
+    ]
+    failures = {
+        broker: answer for broker, answer in answers.items() if isinstance(answer, KafkaError)
+    }
+    return sorted(found, key=lambda each: each.transactional_id), failures
 
 
 async def describe_transactions(
@@ -131,36 +121,44 @@ async def describe_transactions(
 
     def answers(
         answer: DescribeTransactionsResponse, broker: Broker
-    ) -> Iterator[tuple[Told, TransactionDescription]]:
+    ) -> Iterator[Told[CoordinatorKey, TransactionDescription | None]]:
         for each in answer.transaction_states:
-            described = TransactionDescription(
-                each.transactional_id,
-                each.transaction_state,
-                ProducerId(each.producer_id, each.producer_epoch),
-                each.transaction_timeout_ms,
-                each.transaction_start_time_ms,
-                tuple(
-                    TopicPartition(topic.topic, partition)
-                    for topic in each.topics
-                    for partition in topic.partitions
-                ),
-                broker.node_id,
-            )
+            key = CoordinatorKey.of_transaction(each.transactional_id)
+            found = _description(each, broker)
             known = begun.get(each.transactional_id)
-            is_old = known is not None and _is_before(described, known, each.error_code)
-            code = _NOT_COORDINATOR if is_old else each.error_code
-            yield Told(each.transactional_id, code), described
+            if known is not None and _is_before(found, known, each.error_code):
+                yield Told(key, None, _NOT_COORDINATOR)
+            elif each.error_code == _NOT_FOUND:
+                yield Told(key, None)
+            else:
+                yield Told(key, found, each.error_code)
 
-    found = await ask_coordinators(
+    described: dict[CoordinatorKey, TransactionDescription | None] = await ask_each(
         client,
         "DescribeTransactions",
-        transactional_ids,
-        DescribeTransactionsRequest,
-        answers,
-        kind=CoordinatorKind.TRANSACTION,
+        COORDINATOR,
+        map(CoordinatorKey.of_transaction, transactional_ids),
+        request=lambda mine: DescribeTransactionsRequest([each.key for each in mine]),
+        answers=answers,
         timeout_ms=timeout_ms,
     )
-    return {key: _or_none(each) for key, each in found.items()}
+    return {each.key: found for each, found in described.items()}
+
+
+def _description(found: TransactionState, broker: Broker) -> TransactionDescription:
+    return TransactionDescription(
+        found.transactional_id,
+        found.transaction_state,
+        ProducerId(found.producer_id, found.producer_epoch),
+        found.transaction_timeout_ms,
+        found.transaction_start_time_ms,
+        tuple(
+            TopicPartition(topic.topic, partition)
+            for topic in found.topics
+            for partition in topic.partitions
+        ),
+        broker.node_id,
+    )
 
 
 def _is_before(found: TransactionDescription, begun: ProducerId, code: int) -> bool:
@@ -172,14 +170,6 @@ def _is_before(found: TransactionDescription, begun: ProducerId, code: int) -> b
     return found.producer.epoch < begun.epoch or (
         found.producer.epoch == begun.epoch and found.state == _EMPTY
     )
-
-
-def _or_none(found: TransactionDescription | BrokerError) -> TransactionDescription | None:
-    if not isinstance(found, BrokerError):
-        return found
-    if found.error.name == _NO_TRANSACTION:
-        return None
-    raise found
 
 
 async def abort_transaction(

@@ -4,14 +4,22 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address
 from spark_kafka_source.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
+    from spark_kafka_source.protocol.messages.produce import (
+        PartitionProduceResponse,
+        ProduceResponse,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ class Cluster:
     def update(self, response: MetadataResponse) -> list[Topic]:
         """Take in a broker's answer. Return its topics. Raises `BrokerError` for its error code."""
         if response.error_code:
-            raise BrokerError(error_code(response.error_code), "Metadata")
+            raise refusal(response.error_code, "Metadata")
         self.cluster_id = response.cluster_id or ""
         self.brokers = {
             broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
@@ -159,6 +167,20 @@ class Cluster:
             self.topics[name] = replace(topic, partitions=partitions)
         return True
 
+    def learn_named(
+        self,
+        topic_partition: TopicPartition,
+        data: "PartitionData | PartitionProduceResponse",
+        answer: "FetchResponse | ProduceResponse",
+    ) -> bool:
+        """Take the leader that an answer names beside its error, as `learn_leader` does."""
+        leader = data.current_leader
+        for each in answer.node_endpoints:
+            if each.node_id == leader.leader_id:
+                named = Broker(each.node_id, Address(each.host, each.port), each.rack)
+                return self.learn_leader(topic_partition, leader.leader_epoch, named)
+        return False
+
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
         """Whether this broker leads a partition by the newest metadata."""
         try:
@@ -192,8 +214,7 @@ class Cluster:
     ) -> BrokerError:
         what = f"Metadata of {topic_partition}"
         if topic is not None and topic.error.code:
-            needed = lacking(topic.error, topic=topic.name, access=self.access)
-            return BrokerError(topic.error, what, needed)
+            return refusal(topic.error, what, topic=topic.name, access=self.access)
         if leadership is None:
             return BrokerError(error_named("UNKNOWN_TOPIC_OR_PARTITION"), what)
         error = leadership.error

@@ -7,12 +7,12 @@ from enum import Enum
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaError,
     ProtocolError,
-    error_code,
 )
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.describe_configs import (
@@ -214,8 +214,7 @@ async def _broker(client: KafkaClient, node_id: int, deadline: Deadline) -> Brok
 
 def _configs(resource: ConfigResource, result: DescribeConfigsResult) -> Configs | BrokerError:
     if result.error_code:
-        what = f"DescribeConfigs of {resource}"
-        return BrokerError(error_code(result.error_code), what, result.error_message)
+        return refusal(result.error_code, f"DescribeConfigs of {resource}", result.error_message)
     return {each.name: _entry(each) for each in result.configs}
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from spark_kafka_source.client import Topic
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.fetch.losses import LogTruncatedError, RecordsLostError, TopicGoneError
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
@@ -55,6 +56,6 @@ class Resetting:
         self._told_kinds.clear()
         for topic in topics:
             if topic.error.code and topic.error.retriable and topic.name not in self._told:
-                error = BrokerError(topic.error, f"Metadata of {topic.name}")
+                error = refusal(topic.error, f"Metadata of {topic.name}", topic=topic.name)
                 logger.warning("%s; trying again", error)
             (self._told.add if topic.error.code else self._told.discard)(topic.name)

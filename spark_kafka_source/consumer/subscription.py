@@ -13,8 +13,8 @@ from spark_kafka_source.consumer.committer import Commit, Wait
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.consumer.rebalance_listener import GivenListener
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
-    BrokerError,
     ConfigurationError,
     KafkaTimeoutError,
     LocalError,
@@ -345,7 +345,7 @@ class Subscription:
     def _is_wanted(self, topic: Topic) -> bool:
         if self._pattern is None:
             if topic.error.code and not topic.error.retriable:
-                raise BrokerError(topic.error, f"Metadata of {topic.name}")
+                raise refusal(topic.error, f"Metadata of {topic.name}", topic=topic.name)
             return True
         if topic.error.code:
             return topic.error.retriable and topic.name in self.topics

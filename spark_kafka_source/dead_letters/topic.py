@@ -5,9 +5,8 @@ Without the check a query would fail at its first bad record, perhaps after days
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.topic_rights import AclOperation, granted, topic_with_rights
-from spark_kafka_source.denials import CREATE_IT, Access, lacking
+from spark_kafka_source.denials import CREATE_IT, Access, lacking, refusal
 from spark_kafka_source.errors import (
-    BrokerError,
     ConfigurationError,
     Remedy,
     error_code,
@@ -47,7 +46,7 @@ async def check_topic(client: KafkaClient, topic: str) -> None:
             expected = "Bad records are written there, with the same user as the records are read"
             raise ConfigurationError(BAD_RECORDS_TOPIC, found_right, expected)
         if error.retriable and not patience.expired:
-            failure = BrokerError(error, f"Metadata of {topic}")
+            failure = refusal(error, f"Metadata of {topic}")
             failure.remedy = Remedy.RETRY  # Leaders of other topics stay known.
             raise failure
 

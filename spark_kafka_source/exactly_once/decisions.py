@@ -5,8 +5,8 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
-from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
+from spark_kafka_source.denials import Access, refusal
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
 from spark_kafka_source.exactly_once.decision import (
     METADATA_BYTES,
     Decision,
@@ -201,9 +201,7 @@ class Decisions:
 
         def check(code: int) -> None:
             if code:
-                error = error_code(code)
-                detail = lacking(error, group_id=group_id, access=Access.WRITE)
-                raise BrokerError(error, what, detail)
+                raise refusal(code, what, group_id=group_id, access=Access.WRITE)
 
         async def attempt(deadline: Deadline) -> dict[TopicPartition, OffsetAndMetadata]:
             answer = await self._client.send_to_coordinator(

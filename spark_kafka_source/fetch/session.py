@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from uuid import UUID
 
-from spark_kafka_source.errors import BrokerError, ProtocolError, error_code, error_named
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import ProtocolError, error_code, error_named
 from spark_kafka_source.protocol.messages.fetch import (
     FetchPartition,
     FetchResponse,
@@ -83,7 +84,7 @@ class FetchSession:
         if answer.error_code:
             error = error_code(answer.error_code)
             self.begin_anew(known_to_broker=error != _SESSION_NOT_FOUND)
-            raise BrokerError(error, "Fetch")
+            raise refusal(error, "Fetch")
         found = self._by_partition(answer)
         # A broker that throttles the client may send no partitions, and then keeps no session.
         is_throttled = answer.throttle_time_ms > 0 and not answer.responses

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.groups.assignors import Cluster
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -29,7 +29,8 @@ async def partitions_to_assign(
     found = await client.topics(sorted(topics), deadline) if topics else []
     for topic in found:
         if topic.error.code and not topic.error.retriable:
-            raise BrokerError(topic.error, f"Metadata of {topic.name}, to assign its partitions")
+            what = f"Metadata of {topic.name}, to assign its partitions"
+            raise refusal(topic.error, what, topic=topic.name)
     return {topic.name: topic.partition_infos for topic in found if not topic.error.code}
 
 

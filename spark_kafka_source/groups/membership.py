@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from threading import RLock
 
-from spark_kafka_source.errors import BrokerError, ClosedError, error_code
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import ClosedError, error_code
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
@@ -379,12 +380,12 @@ class Membership(ABC):
             await first_error.tell(self._listener.lost, self.assignment)
         self.assignment = frozenset()
 
-    def _check(self, code: int, what: str, detail: str | None = None) -> None:
+    def _check(self, code: int, what: str, said: str | None = None) -> None:
         """Raise `BrokerError`, with advice for the user, if the code is an error."""
         if code:
-            error = error_code(code)
-            details = [text for text in (detail, ADVICE.get(error.name)) if text]
-            raise BrokerError(error, f"{what} of group {self._group_id!r}", "; ".join(details))
+            what = f"{what} of group {self._group_id!r}"
+            advice = ADVICE.get(error_code(code).name)
+            raise refusal(code, what, said, advice=advice, group_id=self._group_id)
 
     def _pause(self, *, first_is_free: bool = False) -> None:
         """Pause before the next request. The pause grows with the failures in a row."""

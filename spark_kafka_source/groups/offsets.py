@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
-from spark_kafka_source.denials import lacking
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
@@ -369,10 +369,13 @@ def _error(
     """
     found = error_code(code)
     what = f"{api} of {where} for" if where else f"{api} of"
-    detail = lacking(found, topic=where.topic if where else "", group_id=group_id)
-    if member_of is None:
-        detail = detail or _ADVICE_FROM_OUTSIDE.get(found.name)
-    error = BrokerError(found, f"{what} group {group_id!r}", detail)
+    error = refusal(
+        found,
+        f"{what} group {group_id!r}",
+        advice=None if member_of else _ADVICE_FROM_OUTSIDE.get(found.name),
+        topic=where.topic if where else "",
+        group_id=group_id,
+    )
     if member_of is not None and error.error.name == _STALE:
         error.remedy = Remedy.RETRY  # The next heartbeat brings the member's new epoch.
     if member_of is not None and found.name in _ADVICE:

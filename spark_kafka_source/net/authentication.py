@@ -6,7 +6,8 @@ https://kafka.apache.org/protocol#sasl_handshake; KIP-152, and KIP-368 for the s
 import time
 from typing import Protocol, TypeVar
 
-from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
+from spark_kafka_source.denials import refusal
+from spark_kafka_source.errors import ErrorCode, error_code, error_named
 from spark_kafka_source.net.sasl import AuthenticationError
 from spark_kafka_source.net.sasl.mechanism import Mechanism
 from spark_kafka_source.net.security import PROTOCOL_OPTION
@@ -76,13 +77,13 @@ def _choose(ask: Ask, mechanism: str) -> None:
             f"Set '{PROTOCOL_OPTION}' to PLAINTEXT or SSL, or give the address of another listener",
         )
     if found.code:
-        raise BrokerError(found, f"SaslHandshake for {mechanism}")
+        raise refusal(found, f"SaslHandshake for {mechanism}")
 
 
 def _refused(mechanism: str, found: ErrorCode, detail: str | None) -> Exception:
     detail = (detail or "without a reason")[:_MOST_SHOWN]
     if found != _REFUSED:
-        return BrokerError(found, f"SaslAuthenticate for {mechanism}", detail)
+        return refusal(found, f"SaslAuthenticate for {mechanism}", detail)
     return AuthenticationError(
         mechanism,
         f"the broker refuses the credentials: {detail}",

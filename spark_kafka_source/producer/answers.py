@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
-from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import (
     BrokerError,
     ErrorCode,
@@ -152,19 +152,21 @@ class Answers:
             self.fail(queue, batch, error)
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
-        what = f"Produce to {batch.topic_partition}"
-        detail = ": ".join(filter(None, (said, self._remedy(batch, code))))
-        return BrokerError(code, what, detail or None)
-
-    def _remedy(self, batch: ProducerBatch, code: ErrorCode) -> str | None:
-        topic = batch.topic_partition.topic
+        where, advice = batch.topic_partition, None
         if code.name in {"MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}:
             size = batch.encoded.size - HEADER_BYTES if batch.encoded else 0
-            return (
+            advice = (
                 f"a record of {size} bytes is over the topic's 'max.message.bytes'. Raise that, or"
                 " send smaller values"
             )
-        return lacking(code, topic=topic, access=Access.WRITE)
+        return refusal(
+            code,
+            f"Produce to {where}",
+            said,
+            advice=advice,
+            topic=where.topic,
+            access=Access.WRITE,
+        )
 
     def _leave_out(
         self,

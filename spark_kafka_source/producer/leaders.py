@@ -10,8 +10,8 @@ from spark_kafka_source.client import (
     NextTry,
     Topic,
 )
-from spark_kafka_source.denials import Access, lacking
-from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.denials import Access, refusal
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net import Conversations, Deadline, Running
 from spark_kafka_source.producer.topics import UNKNOWN_TOPIC, how_to_create
 from spark_kafka_source.topic_partition import TopicPartition
@@ -85,11 +85,12 @@ class Leaders:
             self._errors.pop(name, None)
         for topic in topics:
             if topic.error.code:
-                lack = lacking(topic.error, topic=topic.name, access=Access.WRITE)
-                if topic.error == UNKNOWN_TOPIC:
-                    lack = how_to_create(topic.name)
-                self._errors[topic.name] = BrokerError(
-                    topic.error, f"Metadata of {topic.name}", lack
+                self._errors[topic.name] = refusal(
+                    topic.error,
+                    f"Metadata of {topic.name}",
+                    advice=how_to_create(topic.name) if topic.error == UNKNOWN_TOPIC else None,
+                    topic=topic.name,
+                    access=Access.WRITE,
                 )
         if self._client.cluster.missing(self._asked):
             self._next.failed()

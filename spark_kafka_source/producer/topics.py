@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
-from spark_kafka_source.denials import CREATE_IT, Access, lacking
+from spark_kafka_source.denials import CREATE_IT, Access, refusal
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
@@ -194,8 +194,7 @@ def how_to_create(topic: str) -> str:
 
 
 def _failure(error: ErrorCode, topic: str) -> BrokerError:
-    lack = lacking(error, topic=topic, access=Access.WRITE)
-    failure = BrokerError(error, f"Metadata of {topic}", lack)
+    failure = refusal(error, f"Metadata of {topic}", topic=topic, access=Access.WRITE)
     if failure.retriable:  # RETRY keeps the metadata of other topics; the table's remedy may not.
         failure.remedy = Remedy.RETRY
     return failure

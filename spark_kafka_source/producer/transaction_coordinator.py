@@ -17,7 +17,7 @@ from spark_kafka_source.client import (
     CoordinatorKind,
     KafkaClient,
 )
-from spark_kafka_source.denials import Access, lacking
+from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import (
     BrokerError,
     KafkaError,
@@ -194,9 +194,7 @@ class TransactionCoordinator:
             where, code = _worst(api, sorted(offsets), found)
             what = f"{api} of {where} for {key} by {self._key}"
             if error_code(code).name == "TOPIC_AUTHORIZATION_FAILED":  # The right to read.
-                raise BrokerError(
-                    error_code(code), what, lacking(error_code(code), topic=where.topic)
-                )
+                raise refusal(code, what, topic=where.topic)
             self._check(code, what, group_id=key.key)
 
         await self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
@@ -283,7 +281,7 @@ async def end_each(
 
     async def end(transactional_id: str, producer: ProducerId) -> None:
         key = CoordinatorKey.of_transaction(transactional_id)
-        asked = client.ask_behind(
+        asked = client.ask(
             EndTxnRequest(transactional_id, *producer, commit),
             await client.coordinator(key, deadline),
             deadline,
@@ -341,8 +339,7 @@ def _producer_of(answer: InitProducerIdResponse, what: str) -> ProducerId:
 
 def _check(code: int, what: str, **names: str) -> None:
     if code:
-        error = error_code(code)
-        raise BrokerError(error, what, lacking(error, access=Access.WRITE, **names))
+        raise refusal(code, what, access=Access.WRITE, **names)
 
 
 def _worst(

@@ -8,12 +8,11 @@ import re
 from collections import deque
 from typing import Any, NamedTuple
 
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
-    BrokerError,
     LocalError,
     ProtocolError,
     UnsupportedVersionError,
-    error_code,
     error_named,
 )
 from spark_kafka_source.protocol.codec import decode, decode_prefix, encode_into
@@ -189,7 +188,7 @@ class Exchange:
         if response.error_code == _UNSUPPORTED_VERSION:
             self._fall_back(ranges.get(ApiVersionsRequest.KEY, Versions(0, 0)))
         elif response.error_code:
-            raise BrokerError(error_code(response.error_code), "ApiVersions")
+            raise refusal(response.error_code, "ApiVersions")
         else:
             self._broker = ranges
 

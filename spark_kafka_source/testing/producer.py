@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import BrokerError, error_code
+from spark_kafka_source.denials import refusal
 from spark_kafka_source.net import Deadline, parse_addresses
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.protocol.messages.produce import (
@@ -102,8 +102,7 @@ class Producer:
             )
             result = answer.responses[0].partition_responses[0]
             if result.error_code:
-                what = f"Produce to {where}"
-                raise BrokerError(error_code(result.error_code), what, result.error_message)
+                raise refusal(result.error_code, f"Produce to {where}", result.error_message)
             return result.base_offset
 
         return self._client.run(self._client.retrying(f"Produce to {where}", attempt))

@@ -164,7 +164,7 @@ def test_a_denial_names_the_right(
 ) -> None:
     broker.control(IncrementalAlterConfigsRequest, error_named("CLUSTER_AUTHORIZATION_FAILED"))
     (error,) = admin.alter_configs({given: {"x": 1}}).values()
-    assert f"The user needs {right}: have it granted" in str(error)
+    assert f"the user needs {right}: have it granted" in str(error)
     broker.control(DescribeConfigsRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="needs DESCRIBE_CONFIGS on"):
         admin.describe_configs([given])

@@ -159,7 +159,7 @@ def test_a_denial_names_the_right(
         DeleteTopicsRequest: lambda: admin.delete_topics(["a"]),
         CreatePartitionsRequest: lambda: admin.create_partitions({"a": 2}),
     }[request_type]()
-    assert f"(29): The user needs {right}: have it granted" in told(found["a"])
+    assert f"(29): the user needs {right}: have it granted" in told(found["a"])
 
 
 def test_a_misspelt_configuration_has_the_name_of_one_like_it(
@@ -266,7 +266,7 @@ def test_a_topic_that_the_answer_leaves_out_is_no_success(
     broker: MemoryBroker, admin: KafkaAdmin
 ) -> None:
     broker.control(CreateTopicsRequest, CreateTopicsResponse(topics=[]))
-    with pytest.raises(ProtocolError, match="CreateTopics 'new': the answer leaves it out"):
+    with pytest.raises(ProtocolError, match="CreateTopics of topic 'new': the answer"):
         admin.create_topic("new")
 
 

@@ -253,7 +253,7 @@ def test_no_right_to_a_group_is_told_at_once_with_the_brokers_own_words(
 ) -> None:
     error = error_named("GROUP_AUTHORIZATION_FAILED")
     broker.control(FindCoordinatorRequest, FindCoordinatorResponse(0, error.code, "ask the owner"))
-    said = r"group 'g': GROUP_AUTHORIZATION_FAILED.*ask the owner: the user needs READ on group 'g'"
+    said = r"group 'g': GROUP_AUTHORIZATION_FAILED.*ask the owner. The user needs READ on group 'g'"
     with pytest.raises(BrokerError, match=said):
         coordinator(client)
 

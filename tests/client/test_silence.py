@@ -132,9 +132,9 @@ def test_a_request_that_changes_something_goes_to_one_broker_only(
     topics(client)
     broker.forget()
     broker.control(MetadataRequest, Action.SILENCE, node_id=0, times=None)
-    client.run(
-        client.send_to_one(FindCoordinatorRequest("g"), Deadline.after_ms(20_000), max_version=3)
-    )
+    deadline = Deadline.after_ms(20_000)
+    broker_asked = client.run(client.responsive_broker(deadline))
+    client.run(client.send(FindCoordinatorRequest("g"), broker_asked, deadline, max_version=3))
     (seen,) = [each for each in broker.seen if isinstance(each.request, FindCoordinatorRequest)]
     assert seen.node_id != 0
 

@@ -8,9 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.denials import CREATE_IT, lacking
+from spark_kafka_source.denials import CREATE_IT, refusal
 from spark_kafka_source.errors import (
-    BrokerError,
     ConfigurationError,
     KafkaError,
     error_named,
@@ -251,8 +250,8 @@ class OffsetPlanner:
                 if unknown and patience.expired:
                     raise _unknown_topic(subscription.option, topic.name)
                 if topic.error.code:
-                    detail = lacking(topic.error, topic=topic.name)
-                    raise BrokerError(topic.error, f"Metadata of topic {topic.name!r}", detail)
+                    what = f"Metadata of topic {topic.name!r}"
+                    raise refusal(topic.error, what, topic=topic.name)
             return [topic for topic in topics if not topic.error.code]
 
         return self.client.run(self.client.retrying("Metadata", attempt))
