@@ -6,7 +6,6 @@ https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-
 import logging
 import time
 from collections.abc import Callable
-from uuid import UUID
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.denials import lacking
@@ -16,7 +15,7 @@ from spark_kafka_source.fetch.fetched import Fetched, chunks_of
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.fetch.session import Wanted
+from spark_kafka_source.fetch.request import Wanted
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.records import RecordLimit, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
@@ -61,7 +60,7 @@ class Answers:
         where, asked = position.topic_partition, wanted.partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
             return None  # The position has moved since the request.
-        if not is_checked(position, wanted.topic_id, asked.current_leader_epoch):
+        if not position.is_checked(wanted.topic_id, asked.current_leader_epoch):
             return None  # The leader or the topic is another one since the request.
         if data.error_code:
             self._refused(position, broker, data, answer)
@@ -142,15 +141,3 @@ class Answers:
             position.is_leader_doubted = error.remedy is Remedy.REFRESH_METADATA
             position.next_try.failed()
             self._reactions.failed(error, position)
-
-
-def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:
-    """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
-    if position.is_elsewhere(topic_id):
-        return False
-    if position.checked_epoch < 0 or leader_epoch < 0:
-        return True
-    # Without topic ids a lower epoch may belong to a topic that was made anew by this name.
-    return leader_epoch == position.checked_epoch or (
-        leader_epoch < position.checked_epoch and not topic_id.int
-    )

@@ -122,6 +122,16 @@ class Position:
         """Return whether this id is not that of its topic."""
         return bool(topic_id.int) and self.topic_id not in (None, topic_id)
 
+    def is_checked(self, topic_id: UUID, leader_epoch: int) -> bool:
+        """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
+        if self.is_elsewhere(topic_id):
+            return False
+        if self.checked_epoch < 0 or leader_epoch < 0:
+            return True
+        # Without topic ids a lower epoch may belong to a topic that was made anew by this name.
+        is_lower = leader_epoch < self.checked_epoch
+        return leader_epoch == self.checked_epoch or (is_lower and not topic_id.int)
+
     def lag(self, end: int | None) -> int | None:
         """Return the distance to that end in offsets, or None if either is unknown."""
         return None if end is None or self.next is None else max(0, end - self.next.offset)
