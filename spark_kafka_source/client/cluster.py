@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -105,12 +105,8 @@ class Topic:
         ]
 
 
-class Log(NamedTuple):
-    """The log of a partition at its leader. `leader_epoch` is -1 if it is unknown."""
-
-    leader: Broker
-    topic_id: UUID
-    leader_epoch: int
+Log: TypeAlias = tuple[Broker, UUID, int]
+"""The log of a partition at its leader: the leader, the topic's id, and the leader epoch or -1."""
 
 
 class Cluster:
@@ -192,7 +188,7 @@ class Cluster:
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
         """Whether this broker leads a partition by the newest metadata."""
         log = self.log(topic_partition)
-        return log is not None and log.leader == broker
+        return log is not None and log[0] == broker
 
     def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
         """Return the topics to ask for: those of partitions whose leader is not known."""
@@ -205,7 +201,7 @@ class Cluster:
         leader = None if leadership is None else self.brokers.get(leadership.leader_id)
         if topic is None or leadership is None or leader is None or topic.error.code:
             return None
-        return Log(leader, topic.topic_id, leadership.leader_epoch)
+        return leader, topic.topic_id, leadership.leader_epoch
 
     def leader(self, topic_partition: TopicPartition) -> tuple[Broker, int]:
         """Return the broker that leads a partition, and the leader epoch (-1 if unknown).
@@ -216,11 +212,8 @@ class Cluster:
         log = self.log(topic_partition)
         if log is None:
             raise self._no_leader(topic_partition)
-        return log.leader, log.leader_epoch
-
-    def topic_ids(self, names: Iterable[str]) -> dict[str, UUID]:
-        """Return the ids of known topics; zero for a topic without one."""
-        return {name: self.topics[name].topic_id for name in names}
+        leader, _, leader_epoch = log
+        return leader, leader_epoch
 
     def _no_leader(self, topic_partition: TopicPartition) -> BrokerError:
         topic = self.topics.get(topic_partition.topic)

@@ -166,8 +166,8 @@ class Fetcher:
             if not position.fetched:
                 position.refetch()  # The position may have gone back: see `Position.back_to`.
             log = self._client.cluster.log(position.topic_partition)
-            if log is not None and position.is_checked(log.topic_id, log.leader_epoch):
-                broker = self._answers.nearest(position, log.leader, now_seconds)
+            if log is not None and position.is_checked(log):
+                broker = self._answers.nearest(position, log[0], now_seconds)
                 found[broker].append((position, log))
         return found
 

@@ -92,9 +92,10 @@ class PositionChecks:
         if position.known is None or position.known.leader_epoch < 0:
             return False
         log = self._client.cluster.log(position.topic_partition)
-        if log is None or position.is_elsewhere(log.topic_id):
+        if log is None:
             return False
-        return log.leader_epoch > position.checked_epoch
+        _, topic_id, leader_epoch = log
+        return leader_epoch > position.checked_epoch and not position.is_elsewhere(topic_id)
 
     def out_of_range(self, position: Position) -> None:
         """Let the reactions move the position, or look up which offsets the log has."""
@@ -113,7 +114,7 @@ class PositionChecks:
             if each.next is not None
             and each.next_try.at_seconds <= now_seconds
             and (log := self._client.cluster.log(each.topic_partition)) is not None
-            and not each.is_checked(log.topic_id, log.leader_epoch)
+            and not each.is_checked(log)
         }
 
     async def _find_ends(
@@ -137,7 +138,7 @@ class PositionChecks:
         if position.known is None or position.known.leader_epoch != asked.reached_epoch:
             return False
         log = self._client.cluster.log(position.topic_partition)
-        return log is not None and log.leader_epoch == asked.leader_epoch
+        return log is not None and log[2] == asked.leader_epoch
 
     def _compare(self, position: Position, asked: _Reach, end: int) -> None:
         """Compare the position with `end`, where its leader epoch ends in the leader's log."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from spark_kafka_source.client import NextTry, Retry
+from spark_kafka_source.client import Log, NextTry, Retry
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
@@ -122,8 +122,9 @@ class Position:
         """Return whether this id is not that of its topic."""
         return bool(topic_id.int) and self.topic_id not in (None, topic_id)
 
-    def is_checked(self, topic_id: UUID, leader_epoch: int) -> bool:
+    def is_checked(self, log: Log) -> bool:
         """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
+        _, topic_id, leader_epoch = log
         if self.is_elsewhere(topic_id):
             return False
         if self.checked_epoch < 0 or leader_epoch < 0:

@@ -70,11 +70,12 @@ class Source:
             self.asked.deadline = replace(self.asked.deadline, at_seconds=at_seconds)
 
     def _wanted(self, position: Position, log: Log) -> Wanted:
+        _, topic_id, leader_epoch = log
         return Wanted(
-            log.topic_id,
+            topic_id,
             FetchPartition(
                 partition=position.topic_partition.partition,
-                current_leader_epoch=log.leader_epoch,
+                current_leader_epoch=leader_epoch,
                 fetch_offset=position.fetch_offset,
                 partition_max_bytes=self.size.of_partition(position),
             ),
