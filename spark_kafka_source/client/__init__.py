@@ -8,6 +8,7 @@ from spark_kafka_source.client.cluster import (
     CoordinatorKey,
     CoordinatorKind,
     Leadership,
+    Log,
     Topic,
 )
 from spark_kafka_source.client.config import CLIENT_OPTIONS, ClientConfig
@@ -32,6 +33,7 @@ __all__ = [
     "CoordinatorKind",
     "KafkaClient",
     "Leadership",
+    "Log",
     "NextTry",
     "Retry",
     "Role",

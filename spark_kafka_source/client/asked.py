@@ -68,18 +68,17 @@ class Asked(Generic[R]):
         """Whether `answer` can return or raise at once, also since the deadline has passed."""
         return self.is_here() or self.deadline.expired
 
-    def answer(self, deadline: Deadline | None = None) -> R:
-        """Wait for the answer and return it. `deadline` replaces the request's own deadline.
+    def answer(self) -> R:
+        """Wait for the answer and return it.
 
         Return None for a Produce request with `acks` of 0, which has no answer.
         Raises what `Connection.connect`, `Connection.send` and `Connection.receive` raise.
         """
-        deadline = deadline or self.deadline
         while not self.is_here():
-            if deadline.expired:
+            if self.deadline.expired:
                 self.give_up("timed out")
                 break
-            self.wait(deadline)
+            self.wait(self.deadline)
         if self._error is not None:
             raise self._error
         return cast(R, cast(Awaited[R], self._awaited).response)

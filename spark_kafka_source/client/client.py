@@ -7,7 +7,6 @@ all waiting.
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TypeAlias, TypeVar
 
 from spark_kafka_source.chance import CHANCE
@@ -272,24 +271,15 @@ class KafkaClient:
         deadline: Deadline,
         *,
         max_version: int | None = None,
-        is_still: Callable[[Broker], Conversation[bool]] | None = None,
-        on_answer: Callable[[Broker, R], None] = lambda *_: None,
     ) -> dict[Broker, R | KafkaError]:
-        """Ask all these brokers at once. Return each one's answer, or its error.
+        """Ask all these brokers at once, once. Return each one's answer, or its error.
 
-        `is_still` is called for brokers that stay silent; see `answer_of`. `on_answer` gets each
-        answer as soon as it is here.
+        `ask_each` asks the brokers that have a role for some keys, and tries again.
         """
-
-        async def ask(broker: Broker) -> R:
-            still = None if is_still is None else partial(is_still, broker)
-            answer = await self.send(
-                requests[broker], broker, deadline, max_version=max_version, is_still=still
-            )
-            on_answer(broker, answer)
-            return answer
-
-        held = await together(ask(broker) for broker in requests)
+        held = await together(
+            self.send(request, broker, deadline, max_version=max_version)
+            for broker, request in requests.items()
+        )
         return {
             broker: each.error() or each.result()
             for broker, each in zip(requests, held, strict=True)
@@ -313,7 +303,7 @@ class KafkaClient:
         is not retriable, such as that of an address where another server listens. No other broker
         has its turn after one refuses the login: the same password again could lock the account.
         """
-        _, answer = await self._first(request, deadline, max_version=max_version, but=but)
+        _, answer = await self._first(request, deadline, max_version, but)
         return answer
 
     async def responsive_broker(self, deadline: Deadline) -> Broker:
@@ -321,16 +311,11 @@ class KafkaClient:
 
         Its node id is -1: not known.
         """
-        address, _ = await self._first(MetadataRequest(topics=[]), deadline)
+        address, _ = await self._first(MetadataRequest(topics=[]), deadline, None, None)
         return Broker(_UNKNOWN_NODE, address)
 
     async def _first(
-        self,
-        request: Request[R],
-        deadline: Deadline,
-        *,
-        max_version: int | None = None,
-        but: Address | None = None,
+        self, request: Request[R], deadline: Deadline, max_version: int | None, but: Address | None
     ) -> tuple[Address, R]:
         candidates = self._candidates(but)
         if candidates:  # The best one is throttled only if all are.

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -105,6 +105,10 @@ class Topic:
         ]
 
 
+Log: TypeAlias = tuple[Broker, UUID, int]
+"""The log of a partition at its leader: the leader, the topic's id, and the leader epoch or -1."""
+
+
 class Cluster:
     """The newest metadata of each topic that a client asked for, and of all brokers.
 
@@ -183,14 +187,21 @@ class Cluster:
 
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
         """Whether this broker leads a partition by the newest metadata."""
-        try:
-            return self.leader(topic_partition)[0] == broker
-        except BrokerError:
-            return False
+        log = self.log(topic_partition)
+        return log is not None and log[0] == broker
 
     def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
         """Return the topics to ask for: those of partitions whose leader is not known."""
         return sorted({each.topic for each in topic_partitions if not self._is_known(each)})
+
+    def log(self, topic_partition: TopicPartition) -> Log | None:
+        """Return the log of a partition at its leader, or None if that is unknown."""
+        topic = self.topics.get(topic_partition.topic)
+        leadership = None if topic is None else topic.partitions.get(topic_partition.partition)
+        leader = None if leadership is None else self.brokers.get(leadership.leader_id)
+        if topic is None or leadership is None or leader is None or topic.error.code:
+            return None
+        return leader, topic.topic_id, leadership.leader_epoch
 
     def leader(self, topic_partition: TopicPartition) -> tuple[Broker, int]:
         """Return the broker that leads a partition, and the leader epoch (-1 if unknown).
@@ -198,20 +209,15 @@ class Cluster:
         Raises `BrokerError`: UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, or the broker's
         error.
         """
+        log = self.log(topic_partition)
+        if log is None:
+            raise self._no_leader(topic_partition)
+        leader, _, leader_epoch = log
+        return leader, leader_epoch
+
+    def _no_leader(self, topic_partition: TopicPartition) -> BrokerError:
         topic = self.topics.get(topic_partition.topic)
         leadership = None if topic is None else topic.partitions.get(topic_partition.partition)
-        broker = None if leadership is None else self.brokers.get(leadership.leader_id)
-        if topic is None or leadership is None or broker is None or topic.error.code:
-            raise self._no_leader(topic_partition, topic, leadership)
-        return broker, leadership.leader_epoch
-
-    def topic_ids(self, names: Iterable[str]) -> dict[str, UUID]:
-        """Return the ids of known topics; zero for a topic without one."""
-        return {name: self.topics[name].topic_id for name in names}
-
-    def _no_leader(
-        self, topic_partition: TopicPartition, topic: Topic | None, leadership: Leadership | None
-    ) -> BrokerError:
         what = f"Metadata of {topic_partition}"
         if topic is not None and topic.error.code:
             return refusal(topic.error, what, topic=topic.name, access=self.access)

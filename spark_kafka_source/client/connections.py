@@ -59,8 +59,10 @@ class Connections:
 
     def has_room(self, address: Address, most_in_flight: int) -> bool:
         """Whether a request can go behind those in flight to this address; see `may_send`."""
-        behind = self._with_others(address)
-        return self.has(address) if behind is None else behind.takes(most_in_flight)
+        shared = self._shared.get(address)
+        if shared is not None and shared.in_flight:  # Requests that keep their order await answers.
+            return shared.takes(most_in_flight)
+        return self.has(address)
 
     def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
         """Return a connection for a request at once, or None. See `may_send`.
@@ -106,11 +108,6 @@ class Connections:
 
     def _is_shared(self, connection: Connection) -> bool:
         return self._shared.get(connection.address) is connection
-
-    def _with_others(self, address: Address) -> Connection | None:
-        """Return the connection on which requests that keep their order await their answers."""
-        shared = self._shared.get(address)
-        return None if shared is None or not shared.in_flight else shared
 
     def heard(self, address: Address, response: Response | None) -> None:
         """Note an answer, and for how long its broker throttles the client (KIP-219)."""

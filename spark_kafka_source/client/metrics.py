@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spark_kafka_source.topic_partition import TopicPartition
-
 Measures: TypeAlias = Mapping[str, Callable[[], float]]
 """Functions that return the present values, by the names of the metrics."""
 
@@ -62,22 +60,3 @@ class MetricsReporter:
 def read(measures: Measures) -> dict[str, float]:
     """Return the present values by name."""
     return {name: measure() for name, measure in measures.items()}
-
-
-def of_client(client_type: str, client_id: str, measures: Measures) -> list[KafkaMetric]:
-    """Return the metrics of a client."""
-    tags = {"client-id": client_id}
-    return [KafkaMetric(name, client_type, tags, each) for name, each in measures.items()]
-
-
-def of_partition(
-    client_type: str,
-    client_id: str,
-    topic_partition: TopicPartition,
-    name: str,
-    measure: Callable[[], float],
-) -> KafkaMetric:
-    """Return the metric of a partition."""
-    topic, partition = topic_partition
-    tags = {"client-id": client_id, "topic": topic, "partition": str(partition)}
-    return KafkaMetric(name, client_type, tags, measure)

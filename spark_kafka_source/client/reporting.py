@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from spark_kafka_source.client.config import ClientConfig
@@ -12,13 +13,7 @@ from spark_kafka_source.client.given_objects import (
     refuse_class,
     refuse_slips,
 )
-from spark_kafka_source.client.metrics import (
-    KafkaMetric,
-    Measures,
-    MetricsReporter,
-    of_client,
-    of_partition,
-)
+from spark_kafka_source.client.metrics import KafkaMetric, Measures, MetricsReporter
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -125,14 +120,13 @@ class Reporting:
     ) -> None:
         """Tell the reporters of these metrics."""
         self._reporters = reporters
-        self._client_type, self._client_id = client_type, client_id
+        self._client_type, self._tags = client_type, {"client-id": client_id}
         self._of_partitions: dict[TopicPartition, KafkaMetric] = {}
-        if reporters:
-            self._tell_first(of_client(client_type, client_id, measures))
-
-    def _tell_first(self, metrics: Sequence[KafkaMetric]) -> None:
-        for each in self._reporters:
-            each.begin(metrics)
+        metrics = [
+            KafkaMetric(name, client_type, self._tags, each) for name, each in measures.items()
+        ]
+        for reporter in reporters:
+            reporter.begin(metrics)
 
     def follow(
         self,
@@ -147,9 +141,8 @@ class Reporting:
             self._tell("metric_removal", self._of_partitions.pop(gone))
         for each in partitions:
             if each not in self._of_partitions:
-                metric = of_partition(
-                    self._client_type, self._client_id, each, name, _of(measure, each)
-                )
+                tags = {**self._tags, "topic": each.topic, "partition": str(each.partition)}
+                metric = KafkaMetric(name, self._client_type, tags, partial(measure, each))
                 self._of_partitions[each] = metric
                 self._tell(_CHANGE, metric)
 
@@ -160,9 +153,3 @@ class Reporting:
     def _tell(self, name: str, *arguments: Any) -> None:
         for each in self._reporters:
             each.tell(name, *arguments)
-
-
-def _of(
-    measure: Callable[[TopicPartition], float], topic_partition: TopicPartition
-) -> Callable[[], float]:
-    return lambda: measure(topic_partition)

@@ -186,7 +186,8 @@ class _Question(Generic[K, A, R]):
             raise BrokerError(_OVER_QUOTA, self.what)
         new: dict[K, A] = {}
         errors: list[KafkaError] = []
-        for each in (each for each in told if each.key in keys):
+        wanted = set(keys)
+        for each in (each for each in told if each.key in wanted):
             if each.error_code:
                 self._failed(each.key, self._error(each), new, errors)
             else:

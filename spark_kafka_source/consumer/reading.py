@@ -17,7 +17,6 @@ from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
 from spark_kafka_source.fetch.offsets import OffsetAndEpoch
 from spark_kafka_source.fetch.partition_lookups import PartitionLookups
-from spark_kafka_source.fetch.position_checks import log_of
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reader import Describe, LogReader
 from spark_kafka_source.net import Conversations
@@ -220,7 +219,7 @@ class Reading:
         logger.info("%s: begins at offset %d", position.topic_partition, at.offset)
 
     def _has_leader(self, position: Position) -> bool:
-        return log_of(self._client.cluster, position) is not None
+        return self._client.cluster.log(position.topic_partition) is not None
 
 
 def _is_unknown(position: Position, policy: ResetPolicy | None) -> bool:

@@ -5,20 +5,19 @@ https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-
 
 import logging
 import time
-from collections.abc import Callable
-from uuid import UUID
+from collections.abc import Callable, Iterator
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import Remedy, error_code
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.fetched import Fetched, chunks_of
+from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.fetch.session import Wanted
+from spark_kafka_source.fetch.request import Wanted
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
-from spark_kafka_source.records import RecordLimit, next_offset
+from spark_kafka_source.records import AbortedTransaction, Chunk, RecordLimit, chunks, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
 
 logger = logging.getLogger(__name__)
@@ -58,10 +57,10 @@ class Answers:
         Data for another offset or another log than the position's is dropped. Raises `BrokerError`
         for lasting errors.
         """
-        where, asked = position.topic_partition, wanted.partition
+        asked = wanted.partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
             return None  # The position has moved since the request.
-        if not is_checked(position, wanted.topic_id, asked.current_leader_epoch):
+        if not position.is_checked((broker, wanted.topic_id, asked.current_leader_epoch)):
             return None  # The leader or the topic is another one since the request.
         if data.error_code:
             self._refused(position, broker, data, answer)
@@ -75,11 +74,10 @@ class Answers:
             self._prefer(position, data.preferred_read_replica)
         if not data.records:
             return None
-        end = MAX_OFFSET if position.end is None else position.end
         fetched = Fetched(
             asked.fetch_offset,
             asked.current_leader_epoch,
-            chunks_of(data, where, asked.fetch_offset, self._config, limit=self._limit, end=end),
+            self._chunks(position, data),
             size_bytes=len(data.records),
             asked_bytes=asked.partition_max_bytes,
             node_id=broker.node_id,
@@ -87,6 +85,21 @@ class Answers:
         position.fetched.append(fetched)
         position.fetch_offset = next_offset(memoryview(data.records)) or asked.fetch_offset
         return fetched
+
+    def _chunks(self, position: Position, data: PartitionData) -> Iterator[Chunk]:
+        return chunks(
+            memoryview(data.records or b""),
+            topic_partition=position.topic_partition,
+            position=position.fetch_offset,
+            end=MAX_OFFSET if position.end is None else position.end,
+            check_crcs=self._config.check_crcs,
+            isolation_level=self._config.isolation_level,
+            limit=self._limit,
+            aborted=[
+                AbortedTransaction(aborted.producer_id, aborted.first_offset)
+                for aborted in data.aborted_transactions or ()
+            ],
+        )
 
     # -- replicas ----------------------------------------------------------------------------------
 
@@ -142,15 +155,3 @@ class Answers:
             position.is_leader_doubted = error.remedy is Remedy.REFRESH_METADATA
             position.next_try.failed()
             self._reactions.failed(error, position)
-
-
-def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:
-    """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
-    if position.is_elsewhere(topic_id):
-        return False
-    if position.checked_epoch < 0 or leader_epoch < 0:
-        return True
-    # Without topic ids a lower epoch may belong to a topic that was made anew by this name.
-    return leader_epoch == position.checked_epoch or (
-        leader_epoch < position.checked_epoch and not topic_id.int
-    )

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError
-from spark_kafka_source.fetch.answers import Answers, is_checked
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Log
+from spark_kafka_source.errors import KafkaError, RemoteError
+from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.fetch.source import Log, Source
+from spark_kafka_source.fetch.source import Source
 from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
@@ -165,15 +165,10 @@ class Fetcher:
                 continue
             if not position.fetched:
                 position.refetch()  # The position may have gone back: see `Position.back_to`.
-            where = position.topic_partition
-            try:
-                leader, leader_epoch = self._client.cluster.leader(where)
-            except BrokerError:
-                continue
-            topic_id = self._client.cluster.topics[where.topic].topic_id
-            if is_checked(position, topic_id, leader_epoch):
-                broker = self._answers.nearest(position, leader, now_seconds)
-                found[broker].append((position, (topic_id, leader_epoch)))
+            log = self._client.cluster.log(position.topic_partition)
+            if log is not None and position.is_checked(log):
+                broker = self._answers.nearest(position, log[0], now_seconds)
+                found[broker].append((position, log))
         return found
 
     def _kept_bytes(self) -> dict[int, int]:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from spark_kafka_source.client import LEADER, Broker, Cluster, KafkaClient, Told, ask_each
+from spark_kafka_source.client import LEADER, Broker, KafkaClient, Told, ask_each
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -34,7 +34,11 @@ async def ask_leaders(
     """
 
     def of_leader(asked: Sequence[TopicPartition]) -> Request[R]:
-        return request(by_topic(client.cluster, {each: questions[each] for each in asked}))
+        by_topic: dict[str, list[tuple[int, int, Q]]] = defaultdict(list)
+        for where in asked:
+            _, leader_epoch = client.cluster.leader(where)
+            by_topic[where.topic].append((where.partition, leader_epoch, questions[where]))
+        return request(by_topic)
 
     def told(response: R, _: Broker) -> Iterable[Told[TopicPartition, A]]:
         return (Told(where, answer, code) for where, code, answer in answers(response))
@@ -50,12 +54,3 @@ async def ask_leaders(
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )
-
-
-def by_topic(cluster: Cluster, questions: Mapping[TopicPartition, Q]) -> ByTopic[Q]:
-    """Return the questions to one leader, with the leader epochs that are known."""
-    found: dict[str, list[tuple[int, int, Q]]] = defaultdict(list)
-    for where, question in questions.items():
-        _, leader_epoch = cluster.leader(where)
-        found[where.topic].append((where.partition, leader_epoch, question))
-    return dict(found)

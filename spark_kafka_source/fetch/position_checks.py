@@ -3,11 +3,9 @@
 import time
 from collections.abc import Mapping
 from typing import NamedTuple
-from uuid import UUID
 
-from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Cluster, KafkaClient
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, KafkaClient, Log
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.fetch.answers import is_checked
 from spark_kafka_source.fetch.losses import (
     OFFSET_OUT_OF_RANGE,
     LogTruncatedError,
@@ -25,7 +23,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 _FENCED_LEADER_EPOCH = error_named("FENCED_LEADER_EPOCH")
 
 
-class _Log(NamedTuple):
+class _Reach(NamedTuple):
     """The question to a leader of `leader_epoch`: where `reached_epoch` ends in its log."""
 
     reached_epoch: int
@@ -46,7 +44,7 @@ class PositionChecks:
         self._positions = positions
         self._reactions = reactions
         self._lookup_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
-        self._ends = PartitionLookups[_Log, int](
+        self._ends = PartitionLookups[_Reach, int](
             conversations,
             positions,
             self._find_ends,
@@ -73,8 +71,8 @@ class PositionChecks:
 
     def look(self) -> None:
         """Ask each new leader how far its log reaches. Raises the same errors as `take`."""
-        moved: dict[TopicPartition, _Log] = {}
-        for where, (topic_id, leader_epoch) in self._unchecked().items():
+        moved: dict[TopicPartition, _Reach] = {}
+        for where, (_, topic_id, leader_epoch) in self._unchecked().items():
             each = self._positions[where]
             if each.is_elsewhere(topic_id):
                 self._made_anew(each)
@@ -84,7 +82,7 @@ class PositionChecks:
                 each.next_try.failed()
                 self._reactions.failed(BrokerError(_FENCED_LEADER_EPOCH, f"Fetch of {where}"), each)
             elif each.known is not None and each.known.leader_epoch >= 0:
-                moved[where] = _Log(each.known.leader_epoch, leader_epoch)
+                moved[where] = _Reach(each.known.leader_epoch, leader_epoch)
             else:
                 each.checked_epoch = leader_epoch
         self._ends.ask(moved)
@@ -93,10 +91,11 @@ class PositionChecks:
         """Return whether records fetched ahead may come from a log that was truncated since."""
         if position.known is None or position.known.leader_epoch < 0:
             return False
-        log = log_of(self._client.cluster, position)
-        if log is None or position.is_elsewhere(log[0]):
+        log = self._client.cluster.log(position.topic_partition)
+        if log is None:
             return False
-        return log[1] > position.checked_epoch
+        _, topic_id, leader_epoch = log
+        return leader_epoch > position.checked_epoch and not position.is_elsewhere(topic_id)
 
     def out_of_range(self, position: Position) -> None:
         """Let the reactions move the position, or look up which offsets the log has."""
@@ -106,7 +105,7 @@ class PositionChecks:
             self._losses.ask({position.topic_partition: position.fetch_offset})
             position.next_try.failed()
 
-    def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
+    def _unchecked(self) -> dict[TopicPartition, Log]:
         """Return the logs of positions that were not checked against their current leader."""
         now_seconds = time.monotonic()
         return {
@@ -114,14 +113,14 @@ class PositionChecks:
             for each in self._positions
             if each.next is not None
             and each.next_try.at_seconds <= now_seconds
-            and (log := log_of(self._client.cluster, each)) is not None
-            and not is_checked(each, *log)
+            and (log := self._client.cluster.log(each.topic_partition)) is not None
+            and not each.is_checked(log)
         }
 
     async def _find_ends(
-        self, logs: Mapping[TopicPartition, _Log], found: dict[TopicPartition, int]
+        self, questions: Mapping[TopicPartition, _Reach], found: dict[TopicPartition, int]
     ) -> None:
-        epochs = {where: log.reached_epoch for where, log in logs.items()}
+        epochs = {where: each.reached_epoch for where, each in questions.items()}
         await epoch_end_offsets(
             self._client, epochs, timeout_ms=self._lookup_ms, on_answer=found.update
         )
@@ -134,14 +133,14 @@ class PositionChecks:
         for where, offset in offsets.items():
             found[where] = await _out_of_range(self._client, where, offset)
 
-    def _is_current(self, position: Position, log: _Log) -> bool:
+    def _is_current(self, position: Position, asked: _Reach) -> bool:
         """Return whether position and leader are still in the leader epochs of the question."""
-        if position.known is None or position.known.leader_epoch != log.reached_epoch:
+        if position.known is None or position.known.leader_epoch != asked.reached_epoch:
             return False
-        found = log_of(self._client.cluster, position)
-        return found is not None and found[1] == log.leader_epoch
+        log = self._client.cluster.log(position.topic_partition)
+        return log is not None and log[2] == asked.leader_epoch
 
-    def _compare(self, position: Position, log: _Log, end: int) -> None:
+    def _compare(self, position: Position, asked: _Reach, end: int) -> None:
         """Compare the position with `end`, where its leader epoch ends in the leader's log."""
         if position.next is None or position.known is None:
             return
@@ -151,7 +150,7 @@ class PositionChecks:
             self._reactions.lost(position, error)
         elif 0 <= end < position.fetch_offset:
             position.refetch()  # Records fetched ahead may come from the truncated part.
-        position.checked_epoch = log.leader_epoch
+        position.checked_epoch = asked.leader_epoch
 
     def _made_anew(self, position: Position) -> None:
         """Tell the reactions that the topic was made anew: its offsets are other records."""
@@ -159,19 +158,6 @@ class PositionChecks:
         if position.next is not None and not position.fetched:  # Fetched records come first.
             error = TopicGoneError(position.topic_partition, position.next.offset)
             self._reactions.made_anew(position, error)
-
-
-def log_of(cluster: Cluster, position: Position) -> tuple[UUID, int] | None:
-    """Return the topic's id and the leader epoch, or None if the leader is unknown.
-
-    The leader is looked up once: another thread may forget it at any time.
-    """
-    where = position.topic_partition
-    try:
-        _, leader_epoch = cluster.leader(where)
-    except BrokerError:
-        return None
-    return cluster.topics[where.topic].topic_id, leader_epoch
 
 
 def _is_there(position: Position, offset: int) -> bool:

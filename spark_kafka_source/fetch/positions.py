@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from spark_kafka_source.client import NextTry, Retry
+from spark_kafka_source.client import Log, NextTry, Retry
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
@@ -121,6 +121,17 @@ class Position:
     def is_elsewhere(self, topic_id: UUID) -> bool:
         """Return whether this id is not that of its topic."""
         return bool(topic_id.int) and self.topic_id not in (None, topic_id)
+
+    def is_checked(self, log: Log) -> bool:
+        """Return whether the leader's log is known to be the one that was read so far (KIP-320)."""
+        _, topic_id, leader_epoch = log
+        if self.is_elsewhere(topic_id):
+            return False
+        if self.checked_epoch < 0 or leader_epoch < 0:
+            return True
+        # Without topic ids a lower epoch may belong to a topic that was made anew by this name.
+        is_lower = leader_epoch < self.checked_epoch
+        return leader_epoch == self.checked_epoch or (is_lower and not topic_id.int)
 
     def lag(self, end: int | None) -> int | None:
         """Return the distance to that end in offsets, or None if either is unknown."""

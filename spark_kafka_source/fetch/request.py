@@ -1,35 +1,59 @@
 """The topics of Fetch requests, by id or by name, with a fetch offset for each partition."""
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import NamedTuple
 from uuid import UUID
 
-from spark_kafka_source.fetch.leaders import ByTopic
+from spark_kafka_source.client import Cluster
 from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchTopic
+from spark_kafka_source.topic_partition import TopicPartition
 
 # Up to v12 a request has topic names, from v13 on topic ids. Very old topics have none (KIP-516).
 FETCH_BY_NAME = 12
 
 
-def fetch_topics(
-    positions: ByTopic[int], topic_ids: Mapping[str, UUID], partition_max_bytes: int
-) -> list[FetchTopic]:
-    """Return the topics of a request, with at most `partition_max_bytes` for each partition."""
-    return [
-        FetchTopic(
-            topic=name,
-            topic_id=topic_ids[name],
-            partitions=[
-                FetchPartition(
-                    partition=partition,
-                    current_leader_epoch=leader_epoch,
-                    fetch_offset=position,
-                    partition_max_bytes=partition_max_bytes,
-                )
-                for partition, leader_epoch, position in partitions
-            ],
+class Wanted(NamedTuple):
+    """The fetch of one partition, with the id of its topic."""
+
+    topic_id: UUID
+    partition: FetchPartition
+
+
+def wanted_from(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int], partition_max_bytes: int
+) -> dict[TopicPartition, Wanted]:
+    """Return the fetches of partitions from these offsets on, by the known leader epochs."""
+    return {
+        where: Wanted(
+            cluster.topics[where.topic].topic_id,
+            FetchPartition(
+                partition=where.partition,
+                current_leader_epoch=cluster.leader(where)[1],
+                fetch_offset=offset,
+                partition_max_bytes=partition_max_bytes,
+            ),
         )
-        for name, partitions in positions.items()
+        for where, offset in offsets.items()
+    }
+
+
+def fetch_topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+    """Return the topics of a request. The answer has the partitions in the same order."""
+    return [
+        FetchTopic(name, topic_id, [wanted[each].partition for each in partitions])
+        for name, topic_id, partitions in by_topic(wanted)
     ]
+
+
+def by_topic(
+    wanted: Mapping[TopicPartition, Wanted],
+) -> Iterable[tuple[str, UUID, list[TopicPartition]]]:
+    """Yield runs of partitions of one topic, in the given order."""
+    for (name, topic_id), run in groupby(
+        wanted, key=lambda each: (each.topic, wanted[each].topic_id)
+    ):
+        yield name, topic_id, list(run)
 
 
 def highest_version(topic_ids: Iterable[UUID]) -> int | None:

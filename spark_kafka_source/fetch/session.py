@@ -4,16 +4,13 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-227
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
-from uuid import UUID
 
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import ProtocolError, error_code, error_named
+from spark_kafka_source.fetch.request import Wanted, by_topic, fetch_topics
 from spark_kafka_source.protocol.messages.fetch import (
-    FetchPartition,
+    FetchRequest,
     FetchResponse,
-    FetchTopic,
     ForgottenTopic,
     PartitionData,
 )
@@ -24,24 +21,6 @@ _NOT_KEPT = _CLOSING
 """A full request with this epoch begins no session."""
 _LAST_EPOCH = 2**31 - 1
 _SESSION_NOT_FOUND = error_named("FETCH_SESSION_ID_NOT_FOUND")
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The fetch of one partition, with the id of its topic."""
-
-    topic_id: UUID
-    partition: FetchPartition
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
-    """The fields of a FetchRequest that depend on the session, with the same names."""
-
-    session_id: int
-    session_epoch: int
-    topics: list[FetchTopic]
-    forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list)
 
 
 class FetchSession:
@@ -60,11 +39,14 @@ class FetchSession:
         """Whether the broker keeps a session."""
         return self._id != _NO_SESSION
 
-    def request(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionRequest:
-        """Return a request for all partitions, or for those that changed since the last request."""
+    def request(self, wanted: Mapping[TopicPartition, Wanted]) -> FetchRequest:
+        """Return a request for all partitions, or for those that changed since the last request.
+
+        The caller sets the fields that do not depend on the session.
+        """
         known, self._known = self._known, dict(wanted)
         if self._epoch == _FULL:
-            return SessionRequest(self._id, self._full_epoch, _topics(wanted))
+            return self._request(self._full_epoch, wanted)
         changed = {each: to for each, to in wanted.items() if known.get(each) != to}
         # A topic that was made anew has the same name and another id. The old one is forgotten.
         gone = {
@@ -72,7 +54,12 @@ class FetchSession:
             for each, of in known.items()
             if each not in wanted or wanted[each].topic_id != of.topic_id
         }
-        return SessionRequest(self._id, self._epoch, _topics(changed), _forgotten(gone))
+        request = self._request(self._epoch, changed)
+        request.forgotten_topics_data = [
+            ForgottenTopic(name, topic_id, [each.partition for each in partitions])
+            for name, topic_id, partitions in by_topic(gone)
+        ]
+        return request
 
     def answered(self, answer: FetchResponse) -> dict[TopicPartition, PartitionData]:
         """Return the data of the answer to the last request, by partition.
@@ -85,13 +72,16 @@ class FetchSession:
             error = error_code(answer.error_code)
             self.begin_anew(known_to_broker=error != _SESSION_NOT_FOUND)
             raise refusal(error, "Fetch")
-        found = self._by_partition(answer)
+        found: dict[TopicPartition, PartitionData] = {}
+        for where, data in self._partitions(answer):
+            if where in found:
+                raise self._broken(f"Fetch of {where}: the answer has it twice")
+            found[where] = data
         # A broker that throttles the client may send no partitions, and then keeps no session.
         is_throttled = answer.throttle_time_ms > 0 and not answer.responses
         if self._epoch == _FULL and not is_throttled and found.keys() != self._known.keys():
             missing = next(iter(self._known.keys() - found.keys()))
-            self.begin_anew()
-            raise ProtocolError(f"Fetch of {missing}: the answer leaves it out")
+            raise self._broken(f"Fetch of {missing}: the answer leaves it out")
         self._id = answer.session_id
         self._epoch = _FULL if self._id == _NO_SESSION else self._epoch % _LAST_EPOCH + 1
         return found
@@ -102,19 +92,17 @@ class FetchSession:
         if not known_to_broker:
             self._id = _NO_SESSION
 
-    def closing(self) -> SessionRequest:
+    def closing(self) -> FetchRequest:
         """Return the request that ends the session."""
         self._known = {}
-        return SessionRequest(self._id, _CLOSING, [])
+        return self._request(_CLOSING, {})
 
-    def _by_partition(self, answer: FetchResponse) -> dict[TopicPartition, PartitionData]:
-        found: dict[TopicPartition, PartitionData] = {}
-        for where, data in self._partitions(answer):
-            if where in found:
-                self.begin_anew()
-                raise ProtocolError(f"Fetch of {where}: the answer has it twice")
-            found[where] = data
-        return found
+    def _request(self, epoch: int, wanted: Mapping[TopicPartition, Wanted]) -> FetchRequest:
+        return FetchRequest(session_id=self._id, session_epoch=epoch, topics=fetch_topics(wanted))
+
+    def _broken(self, text: str) -> ProtocolError:
+        self.begin_anew()
+        return ProtocolError(text)
 
     def _partitions(self, answer: FetchResponse) -> Iterable[tuple[TopicPartition, PartitionData]]:
         names = {wanted.topic_id: where.topic for where, wanted in self._known.items()}
@@ -124,39 +112,8 @@ class FetchSession:
                 where = TopicPartition(name, partition.partition_index)
                 if where not in self._known:
                     of = name or topic.topic_id
-                    self.begin_anew()
-                    raise ProtocolError(
+                    raise self._broken(
                         f"Fetch: the answer has partition {where.partition} of topic {of}, "
                         "which was not asked for"
                     )
                 yield where, partition
-
-
-def _topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
-    return [
-        FetchTopic(
-            topic=name,
-            topic_id=topic_id,
-            partitions=[wanted[each].partition for each in partitions],
-        )
-        for name, topic_id, partitions in _by_topic(wanted)
-    ]
-
-
-def _forgotten(gone: Mapping[TopicPartition, Wanted]) -> list[ForgottenTopic]:
-    return [
-        ForgottenTopic(
-            topic=name, topic_id=topic_id, partitions=[each.partition for each in partitions]
-        )
-        for name, topic_id, partitions in _by_topic(gone)
-    ]
-
-
-def _by_topic(
-    wanted: Mapping[TopicPartition, Wanted],
-) -> Iterable[tuple[str, UUID, list[TopicPartition]]]:
-    """Yield runs of partitions of one topic, in the given order. The answer has the same order."""
-    for (name, topic_id), run in groupby(
-        wanted, key=lambda each: (each.topic, wanted[each].topic_id)
-    ):
-        yield name, topic_id, list(run)

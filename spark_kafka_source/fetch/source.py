@@ -3,20 +3,16 @@
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from uuid import UUID
 
-from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, NextTry
+from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Log, NextTry
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.positions import Position
-from spark_kafka_source.fetch.request import highest_version
-from spark_kafka_source.fetch.session import FetchSession, SessionRequest, Wanted
+from spark_kafka_source.fetch.request import Wanted, highest_version
+from spark_kafka_source.fetch.session import FetchSession
 from spark_kafka_source.fetch.size import FetchSize
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
-
-Log = tuple[UUID, int]
-"""The id of a topic and the leader epoch of a partition."""
 
 
 class Source:
@@ -51,10 +47,12 @@ class Source:
         logs = {position.topic_partition: log for position, log in positions}
         chosen = list(self.size.first_of(position for position, _ in positions))
         self.wanted = {
-            each.topic_partition: self._wanted(each, *logs[each.topic_partition]) for each in chosen
+            each.topic_partition: self._wanted(each, logs[each.topic_partition]) for each in chosen
         }
-        session = self.session.request(self.wanted)
-        self._send(session, deadline, self.size.of_answer(chosen, most_bytes), rack_id)
+        request = self.session.request(self.wanted)
+        request.max_bytes = self.size.of_answer(chosen, most_bytes)
+        request.rack_id = rack_id
+        self._send(request, deadline)
 
     def close(self, deadline: Deadline) -> None:
         """Drop the fetch in flight, and end the fetch session, if there is one."""
@@ -71,7 +69,8 @@ class Source:
             at_seconds = self.asked.deadline.at_seconds + seconds
             self.asked.deadline = replace(self.asked.deadline, at_seconds=at_seconds)
 
-    def _wanted(self, position: Position, topic_id: UUID, leader_epoch: int) -> Wanted:
+    def _wanted(self, position: Position, log: Log) -> Wanted:
+        _, topic_id, leader_epoch = log
         return Wanted(
             topic_id,
             FetchPartition(
@@ -82,24 +81,10 @@ class Source:
             ),
         )
 
-    def _send(
-        self,
-        session: SessionRequest,
-        deadline: Deadline,
-        most_bytes: int = 0,
-        rack_id: str = "",
-    ) -> None:
-        request = FetchRequest(
-            max_wait_ms=self._config.fetch_max_wait_ms,
-            min_bytes=self._config.fetch_min_bytes,
-            max_bytes=most_bytes,
-            isolation_level=self._config.isolation_level,
-            rack_id=rack_id,
-            session_id=session.session_id,
-            session_epoch=session.session_epoch,
-            topics=session.topics,
-            forgotten_topics_data=session.forgotten_topics_data,
-        )
+    def _send(self, request: FetchRequest, deadline: Deadline) -> None:
+        request.max_wait_ms = self._config.fetch_max_wait_ms
+        request.min_bytes = self._config.fetch_min_bytes
+        request.isolation_level = self._config.isolation_level
         version = highest_version(each.topic_id for each in self.wanted.values())
         held_seconds = (self._config.fetch_max_wait_ms + LONGEST_SILENCE_MS) / 1000
         self.asked_at_seconds = time.monotonic()

@@ -13,8 +13,7 @@ from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.leaders import by_topic
-from spark_kafka_source.fetch.request import fetch_topics, highest_version
+from spark_kafka_source.fetch.request import fetch_topics, highest_version, wanted_from
 from spark_kafka_source.net import Deadline, refuses_login, wait_for
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
@@ -120,14 +119,13 @@ class Watch:
             await wait_for(connecting, connected_by)
 
     def _request(self, ends: Mapping[TopicPartition, int]) -> FetchRequest:
-        cluster = self._client.cluster
-        positions = by_topic(cluster, ends)
+        wanted = wanted_from(self._client.cluster, ends, _AS_LITTLE_AS_POSSIBLE)
         return FetchRequest(
             max_wait_ms=self._held_ms,
             min_bytes=1,
             max_bytes=_AS_LITTLE_AS_POSSIBLE,
             isolation_level=self._config.isolation_level,
-            topics=fetch_topics(positions, cluster.topic_ids(positions), _AS_LITTLE_AS_POSSIBLE),
+            topics=fetch_topics(wanted),
         )
 
 

@@ -41,7 +41,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest, Metad
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
+from tests.memory_broker import ONE_TRY, MemoryBroker
 
 T0 = TopicPartition("t", 0)
 END = OffsetAndEpoch(3, leader_epoch=0)
@@ -112,8 +112,12 @@ def test_every_code_is_tried_again_or_raised(
         assert call(client) == expected
         assert_looked_up(broker, request_type, error)
     else:
-        with pytest.raises((BrokerError, OffsetOutOfRangeError)) as caught:
-            call(client)
+        # While lost offsets are looked up, the pause keeps the reader from another fetch.
+        with (
+            KafkaClient(broker.config(**ONE_TRY)) as once,
+            pytest.raises((BrokerError, OffsetOutOfRangeError)) as caught,
+        ):
+            call(once)
         assert_named(caught.value, error)
         assert len(broker.requests(request_type)) == 1
 

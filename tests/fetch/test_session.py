@@ -5,7 +5,8 @@ from uuid import UUID
 import pytest
 
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
-from spark_kafka_source.fetch.session import FetchSession, Wanted
+from spark_kafka_source.fetch.request import Wanted
+from spark_kafka_source.fetch.session import FetchSession
 from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
