@@ -10,7 +10,8 @@ from spark_kafka_source import dead_letters
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.background import Answer, Background
 from spark_kafka_source.consumer.unread import NotKnownYetError
-from spark_kafka_source.net import Conversations, Running
+from spark_kafka_source.consumer.waiting import Waiting
+from spark_kafka_source.net import Running
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import Letters, letters_are_read
@@ -37,17 +38,11 @@ class LetterWrites:
     So a silent leader of the topic of dead letters prolongs no poll, and other partitions go on.
     """
 
-    def __init__(
-        self,
-        destination: "dead_letters.Destination",
-        client: KafkaClient,
-        lookups: Conversations,
-        writes: Background,
-    ) -> None:
-        """`writes` is for these writes alone: they may last for minutes."""
-        self._topic, self._writes = destination.topic, writes
-        self._client, self._lookups = client, lookups
-        self._writer = dead_letters.DeadLetters(destination)
+    def __init__(self, client: KafkaClient, topic: str, waiting: Waiting) -> None:
+        self._client, self._topic, self._lookups = client, topic, waiting.lookups
+        self._writer = dead_letters.DeadLetters(dead_letters.Destination(client.config, topic))
+        # Others than those of schema lookups, because these may last for minutes.
+        self._writes = Background(waiting.wakeup)
         self._checking: Running[None] | None = None
         self._is_checked = False
         self._held: dict[TopicPartition, _Held] = {}

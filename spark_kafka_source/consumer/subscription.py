@@ -5,26 +5,26 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Retry, Topic
-from spark_kafka_source.consumer.committer import Commit, Wait
+from spark_kafka_source.consumer.commit import Commit
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.consumer.rebalance_listener import GivenListener
+from spark_kafka_source.consumer.topics import MissingTopics, describe_topics, described_once
+from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaTimeoutError,
     LocalError,
     RemoteError,
-    error_named,
 )
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Hooks, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Conversations, Deadline, Running
+from spark_kafka_source.net import Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 _FAREWELL_MS = 2_000
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
-_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +56,23 @@ class Subscription:
         config: ConsumerConfig,
         assignors: Sequence[Assignor],
         positions: Positions,
+        waiting: Waiting,
         *,
-        lookups: Conversations,
         begin_commit: Callable[[int | None], Commit | None],
-        wait: Wait,
         metrics: GroupMetrics,
     ) -> None:
         """Keep the parts. `begin_commit` gets a timeout in ms, and commits the positions.
 
-        It returns None if there is nothing to commit. `end` waits for the commit by `wait`.
+        It returns None if there is nothing to commit.
         """
         self._client = client
-        self._lookups = lookups
+        self._waiting = waiting
         self._metrics = metrics
         self._hooks = Hooks(self._is_ready, metrics.requested)
         self._config = config
         self._assignors = assignors
         self._positions = positions
         self._begin_commit = begin_commit
-        self._wait = wait
         self._membership: Membership | None = None
         self._listener: GivenListener | None = None
         self._pattern: re.Pattern[str] | None = None
@@ -89,7 +86,7 @@ class Subscription:
         self._has_found_all = False
         self._giving_up: _GivingUp | None = None
         self._holds_back = False
-        self._told: set[str] = set()
+        self._missing = MissingTopics()
         self._may_create = config.poll.allow_auto_create_topics
         self._assigned: set[str] = set()
         """Assigned topics that were there once."""
@@ -150,7 +147,7 @@ class Subscription:
         self._look_at_seconds, self._looks_in_vain = 0.0, 0
         self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
-        self._told.clear()
+        self._missing = MissingTopics()
         if self._config.group is not None and self._membership is None:
             client, group = self._client.sibling(), self._config.group
             self._membership = new_membership(client, group, self, self._assignors, self._hooks)
@@ -192,7 +189,7 @@ class Subscription:
         commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
         commit = self._begin_commit(commit_by.remaining_ms())
         if commit is not None:
-            await self._wait(lambda: commit.is_done, commit_by)
+            await self._waiting.until(lambda: commit.is_done, commit_by)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -262,16 +259,15 @@ class Subscription:
             names = None if self._pattern is not None else self.topics
             # A topic that was there was deleted since: its readers do not make it again.
             create = self._may_create and names is not None and not self._has_found_all
-            deadline = Deadline.after_ms(LOOKUP_MS)
-            self._look = self._lookups.begin(
-                describe_topics(self._client, names, deadline, create=create)
+            self._look = self._waiting.lookups.begin(
+                describe_topics(self._client, names, timeout_ms=LOOKUP_MS, create=create)
             )
         return self._look
 
     async def describe(self, names: list[str], deadline: Deadline) -> list[Topic]:
         """Ask for topics with unknown leaders. A broker may create an assigned one."""
         create = self._may_create and not self.is_active and self._assigned.isdisjoint(names)
-        found = await _ask_for(self._client, names, deadline, create=create)
+        found = await described_once(self._client, names, deadline, create=create)
         self._assigned.update(each.name for each in found if not each.error.code)
         return found
 
@@ -292,7 +288,8 @@ class Subscription:
             logger.warning("%s; trying again", error)
             return
         found = [each for each in asked if self._is_wanted(each)]
-        self._warn_of_unknown(found)
+        for each in self._missing.newly(found):
+            logger.warning("Topic %r: %s; looking for it again", each.name, each.error)
         self._plan_look(found)
         if self._pattern is not None:
             self.topics = frozenset(each.name for each in found)
@@ -300,13 +297,6 @@ class Subscription:
                 self._membership.subscribe(self.topics)
         if self._membership is None:
             self._positions.keep(each for topic in found for each in self._partitions_of(topic))
-
-    def _warn_of_unknown(self, topics: Iterable[Topic]) -> None:
-        """Warn once of each unknown topic, and again if it was there meanwhile."""
-        for topic in topics:
-            if topic.error.code and topic.name not in self._told:
-                logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
-            (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
     def _plan_look(self, found: Collection[Topic]) -> None:
         """Set the time of the look after one that found these topics.
@@ -389,28 +379,3 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
         return None if pattern is None else re.compile(pattern)
     except re.error as error:
         raise LocalError(f"The pattern {pattern!r} is no regular expression: {error}") from error
-
-
-async def describe_topics(
-    client: KafkaClient,
-    names: Iterable[str] | None,
-    deadline: Deadline,
-    *,
-    create: bool = False,
-) -> list[Topic]:
-    """Return the named topics, or all for None. Retry until there is an answer.
-
-    With `create` a broker that creates topics creates missing ones, if this user may do so.
-    """
-    names = None if names is None else list(names)
-    attempt = partial(_ask_for, client, names, create=create)
-    return await client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())
-
-
-async def _ask_for(
-    client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
-) -> list[Topic]:
-    found = await client.topics(names, deadline, create=create)
-    if create and any(each.error == _DENIED for each in found):
-        return await client.topics(names, deadline)  # A reader needs no right to create topics.
-    return found

@@ -9,9 +9,11 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.background import Answer, Background
 from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.unread import NotKnownYetError
+from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
 from spark_kafka_source.registry import RegistryClient
@@ -48,15 +50,14 @@ class TypedDecoding:
         self,
         config: TypedConfig,
         columns: tuple[str, ...],
-        lookups: Background,
-        letters: LetterWrites | None = None,
+        client: KafkaClient,
+        waiting: Waiting,
     ) -> None:
-        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used.
-
-        `letters` writes the bad records if they go to a topic.
-        """
-        self._config, self._columns, self._lookups = config, columns, lookups
-        self._letters = letters
+        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used."""
+        self._config, self._columns = config, columns
+        self._lookups = lookups = Background(waiting.wakeup)
+        topic = config.bad_records_topic
+        self._letters = LetterWrites(client, topic, waiting) if topic else None
         self._registry = None if config.registry is None else RegistryClient(config.registry)
         self._plans = _Answers(lookups, self._plan)
         self._schemas = None if self._registry is None else _Schemas(lookups, self._registry)
