@@ -1,6 +1,6 @@
 """A request to one broker, from the connecting to the answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar, cast
 
@@ -90,11 +90,6 @@ class Asked(Generic[R]):
             readable([self], deadline)
         else:  # A blocking read costs less than waiting for each part of a large answer.
             self._do(partial(self._receive, self._connection, deadline))
-
-    def wait_until_sent(self, deadline: Deadline) -> None:
-        """Wait until the request is on a connection, until an error, or until the deadline."""
-        while not self.is_here() and not self.is_sent and not deadline.expired:
-            readable([self], deadline)
 
     def give_up(self, reason: str) -> None:
         """Make `answer` raise `RequestTimeoutError` with the reason, unless the request is over."""
@@ -192,15 +187,3 @@ class Asked(Generic[R]):
         self._awaited = connection.begin(self._request, max_version=self._max_version)
         self._connections.requests_sent += 1
         self._connection = connection
-
-
-def wait_for_any(waiting: Sequence[Asked[R]], deadline: Deadline | None = None) -> None:
-    """Wait until one request has something to do or is over, or until the deadline."""
-    if any(each.is_here() for each in waiting):
-        return
-    deadlines = [each.deadline for each in waiting] + ([deadline] if deadline else [])
-    soonest = min(deadlines, key=lambda at: at.at_seconds)
-    if len(waiting) == 1:
-        waiting[0].wait(soonest)
-    else:
-        readable(waiting, soonest)

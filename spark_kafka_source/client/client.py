@@ -21,7 +21,7 @@ from spark_kafka_source.client.cluster import (
 )
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.client.connections import Connections
-from spark_kafka_source.client.race import Race
+from spark_kafka_source.client.race import race
 from spark_kafka_source.denials import lacking
 from spark_kafka_source.errors import (
     BrokerError,
@@ -195,34 +195,29 @@ class KafkaClient:
         *,
         max_version: int | None = None,
         is_held: bool = False,
+        most_in_flight: int = 1,
     ) -> Asked[R]:
         """Begin to send one request, and do not wait for the answer. `Asked.answer` raises errors.
 
         With `is_held`, for an answer that the broker may hold back, only `deadline` counts.
-        Otherwise `request.timeout.ms` counts, too. See `throttled_seconds`.
+        Otherwise `request.timeout.ms` counts, too. With more than one `most_in_flight` the request
+        goes behind others to the same broker; see `has_room`. See `throttled_seconds`, too.
         """
-        if not is_held:
-            deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
-        return Asked(self.connections, request, broker.address, deadline, max_version)
+        if is_held:
+            return Asked(self.connections, request, broker.address, deadline, max_version)
+        return self._ask(request, broker.address, deadline, max_version, most_in_flight)
 
-    def ask_behind(
+    def _ask(
         self,
         request: Request[R],
-        broker: Broker,
+        address: Address,
         deadline: Deadline,
-        *,
-        most_in_flight: int,
         max_version: int | None = None,
+        most_in_flight: int = 1,
     ) -> Asked[R]:
-        """Begin to send one request behind others to the same broker. See `has_room`."""
-        within = deadline.within_ms(self.config.connection.request_timeout_ms)
+        deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
         return Asked(
-            self.connections,
-            request,
-            broker.address,
-            within,
-            max_version,
-            most_in_flight=most_in_flight,
+            self.connections, request, address, deadline, max_version, most_in_flight=most_in_flight
         )
 
     def has_room(self, broker: Broker, most_in_flight: int) -> bool:
@@ -340,9 +335,9 @@ class KafkaClient:
         candidates = self._candidates(but)
         if candidates:  # The best one is throttled only if all are.
             await self.wait_out_throttle(candidates[0], deadline)
-        race = Race(candidates, lambda each: self._ask(request, each, deadline, max_version))
-        with contextlib.closing(race):
-            return await race.winner(deadline)
+        return await race(
+            candidates, lambda each: self._ask(request, each, deadline, max_version), deadline
+        )
 
     def _candidates(self, but: Address | None) -> list[Address]:
         """Return at most three known brokers, connected ones first, and all bootstrap addresses.
@@ -357,16 +352,6 @@ class KafkaClient:
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
         best_first = self.contacts.best_first(each for each in candidates if each != but)
         return sorted(best_first, key=self.connections.throttled_seconds)
-
-    def _ask(
-        self,
-        request: Request[R],
-        address: Address,
-        deadline: Deadline,
-        max_version: int | None = None,
-    ) -> Asked[R]:
-        deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
-        return Asked(self.connections, request, address, deadline, max_version)
 
     async def wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
         """Wait, at most until the deadline, while a broker throttles the client (KIP-219)."""

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -12,6 +13,13 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_
 from spark_kafka_source.net import Address
 from spark_kafka_source.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
+    from spark_kafka_source.protocol.messages.produce import (
+        PartitionProduceResponse,
+        ProduceResponse,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,20 @@ class Cluster:
             partitions = {**topic.partitions, partition: newer}
             self.topics[name] = replace(topic, partitions=partitions)
         return True
+
+    def learn_named(
+        self,
+        topic_partition: TopicPartition,
+        data: "PartitionData | PartitionProduceResponse",
+        answer: "FetchResponse | ProduceResponse",
+    ) -> bool:
+        """Take the leader that an answer names beside its error, as `learn_leader` does."""
+        leader = data.current_leader
+        for each in answer.node_endpoints:
+            if each.node_id == leader.leader_id:
+                named = Broker(each.node_id, Address(each.host, each.port), each.rack)
+                return self.learn_leader(topic_partition, leader.leader_epoch, named)
+        return False
 
     def is_led_by(self, broker: Broker, topic_partition: TopicPartition) -> bool:
         """Whether this broker leads a partition by the newest metadata."""

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked
 from spark_kafka_source.errors import BootstrapError, RemoteError
@@ -17,65 +17,57 @@ R = TypeVar("R", bound=Response)
 _TURN_MS = 500
 
 
-class Race(Generic[R]):
-    """A question that `ask` sends to `candidates`. The next has its turn if the last is silent.
+async def race(
+    candidates: Sequence[Address], ask: Callable[[Address], Asked[R]], deadline: Deadline
+) -> tuple[Address, R]:
+    """Send a question to the candidates by turns, and return the first answer with its address.
 
-    Close the race in the end. That closes the connections whose answers are still to come.
+    The next has its turn if the last is silent. Raises `BootstrapError` with the error of each
+    address, or the first of these errors that is not retriable. An error by which a broker refuses
+    the login is raised at once.
     """
-
-    def __init__(self, candidates: Sequence[Address], ask: Callable[[Address], Asked[R]]) -> None:
-        self._candidates = candidates
-        self._waiting = deque(candidates)
-        self._ask = ask
-        self._running: list[Asked[R]] = []
-        self._turn_began_seconds = 0.0
-        self._failures: dict[Address, RemoteError] = {}
-
-    async def winner(self, deadline: Deadline) -> tuple[Address, R]:
-        """Return the first answer with its address.
-
-        Raises `BootstrapError` with the error of each address, or the first of these errors that
-        is not retriable. An error by which a broker refuses the login is raised at once.
-        """
-        while self._running or (self._waiting and not (self._failures and deadline.expired)):
-            if self._waiting and self._is_next_turn():
-                self._running.append(self._ask(self._waiting.popleft()))
-                self._turn_began_seconds = time.monotonic()
-            over = [each for each in self._running if each.is_over()]
+    waiting = deque(candidates)
+    running: list[Asked[R]] = []
+    failures: dict[Address, RemoteError] = {}
+    began_seconds = 0.0
+    try:
+        while running or (waiting and not (failures and deadline.expired)):
+            if waiting and (not running or _turn_end(running[-1], began_seconds).expired):
+                running.append(ask(waiting.popleft()))
+                began_seconds = time.monotonic()
+            over = [each for each in running if each.is_over()]
             if not over:
-                await wait_for(tuple(self._running), self._wakes_at())
+                turn_end = [_turn_end(running[-1], began_seconds)] if waiting else []
+                until = Deadline.first(*turn_end, *(each.deadline for each in running))
+                await wait_for(tuple(running), until)
             for asked in over:
-                self._running.remove(asked)
+                running.remove(asked)
                 try:
                     return asked.address, asked.answer()
                 except RemoteError as error:
                     if refuses_login(error):
                         raise
-                    self._failures[asked.address] = error
-                    self._turn_began_seconds = 0.0
-        raise self._failure()
+                    failures[asked.address] = error
+                    began_seconds = 0.0
+        raise _failure([failures[each] for each in candidates if each in failures])
+    finally:
+        _give_up(running)
 
-    def close(self) -> None:
-        """Give up the answers that are still to come. An address without a byte is tried last."""
-        for each in self._running:
-            if each.is_heard:
-                each.abandon()
-            else:
-                each.give_up("another broker was sooner, so it was given up while")
 
-    def _wakes_at(self) -> Deadline:
-        next_turn = [self._next_turn()] if self._waiting else []
-        return Deadline.first(*next_turn, *(each.deadline for each in self._running))
+def _turn_end(asked: Asked[R], began_seconds: float) -> Deadline:
+    turn_ms = LONGEST_SILENCE_MS if asked.is_heard else _TURN_MS
+    return Deadline(began_seconds + turn_ms / 1000, turn_ms)
 
-    def _is_next_turn(self) -> bool:
-        return not self._running or self._next_turn().expired
 
-    def _next_turn(self) -> Deadline:
-        is_heard = bool(self._running) and self._running[-1].is_heard
-        turn_ms = LONGEST_SILENCE_MS if is_heard else _TURN_MS
-        return Deadline(self._turn_began_seconds + turn_ms / 1000, turn_ms)
+def _give_up(running: Sequence[Asked[R]]) -> None:
+    """Close the connections whose answers are still to come. One without a byte is tried last."""
+    for each in running:
+        if each.is_heard:
+            each.abandon()
+        else:
+            each.give_up("another broker was sooner, so it was given up while")
 
-    def _failure(self) -> RemoteError:
-        failures = [self._failures[each] for each in self._candidates if each in self._failures]
-        lasting = [each for each in failures if not each.has_remedy]
-        return lasting[0] if lasting else BootstrapError([str(each) for each in failures])
+
+def _failure(failures: Sequence[RemoteError]) -> RemoteError:
+    lasting = [each for each in failures if not each.has_remedy]
+    return lasting[0] if lasting else BootstrapError([str(each) for each in failures])

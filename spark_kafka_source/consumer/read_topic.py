@@ -12,7 +12,7 @@ import pyarrow as pa
 
 # The first read of typed values imports what it needs.
 from spark_kafka_source import registry, typed
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.consumer.column_names import checked_columns
 from spark_kafka_source.consumer.partition_arguments import topic_partition
@@ -21,7 +21,6 @@ from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import OffsetRange, RangeReader, latest_offsets
-from spark_kafka_source.fetch.losses import patient
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS, Chunk, record_batch, schema
 from spark_kafka_source.records.freed_memory import keep_freed_memory

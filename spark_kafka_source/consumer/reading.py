@@ -72,7 +72,6 @@ class Reading:
             self._find_starts,
             is_current=_is_unknown,
             on_answer=self._begin,
-            on_none=self._reader.later,
         )
 
     async def close(self) -> None:
@@ -206,7 +205,7 @@ class Reading:
                 each.topic_partition: each.reset_to
                 for each in self.positions
                 if each.next is None
-                and each.not_before_seconds <= now_seconds
+                and each.next_try.at_seconds <= now_seconds
                 and self._has_leader(each)
             }
         )

@@ -11,7 +11,6 @@ from spark_kafka_source.lazily import importing
 if TYPE_CHECKING:
     from spark_kafka_source.fetch.config import FetchConfig
     from spark_kafka_source.fetch.losses import (
-        UNKNOWN_TOPIC,
         LogTruncatedError,
         OffsetOutOfRangeError,
         RecordsLostError,
@@ -36,7 +35,6 @@ __all__ = [
     "EARLIEST_TIMESTAMP",
     "LATEST_TIMESTAMP",
     "NO_OFFSET",
-    "UNKNOWN_TOPIC",
     "FetchConfig",
     "LogTruncatedError",
     "OffsetAndEpoch",
@@ -68,7 +66,6 @@ if not TYPE_CHECKING:
             "RangeReader": "range_reader",
             "RecordsLostError": "losses",
             "TopicGoneError": "losses",
-            "UNKNOWN_TOPIC": "losses",
             "Watch": "watch",
             "earliest_offsets": "offsets",
             "epoch_end_offsets": "offsets",

@@ -5,7 +5,7 @@ https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from uuid import UUID
 
 from spark_kafka_source.client import Broker, KafkaClient
@@ -17,11 +17,9 @@ from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.fetch.session import Wanted
-from spark_kafka_source.net import Address
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.records import RecordLimit, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
-from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -53,12 +51,12 @@ class Answers:
         broker: Broker,
         wanted: Wanted,
         data: PartitionData,
-        leaders: Mapping[int, Broker],
+        answer: FetchResponse,
     ) -> Fetched | None:
-        """Take the data of one partition, and return its records, or None.
+        """Take the data of one partition from an answer, and return its records, or None.
 
-        Data for another offset or another log than the position's is dropped. `leaders` are the new
-        leaders that the answer names. Raises `BrokerError` for lasting errors.
+        Data for another offset or another log than the position's is dropped. Raises `BrokerError`
+        for lasting errors.
         """
         where, asked = position.topic_partition, wanted.partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
@@ -66,9 +64,9 @@ class Answers:
         if not is_checked(position, wanted.topic_id, asked.current_leader_epoch):
             return None  # The leader or the topic is another one since the request.
         if data.error_code:
-            self._refused(position, broker, data, leaders)
+            self._refused(position, broker, data, answer)
             return None
-        position.tries, position.not_before_seconds = 0, 0.0
+        position.next_try.reset()
         position.high_watermark = data.high_watermark
         position.last_stable_offset = data.last_stable_offset
         if wanted.topic_id.int:
@@ -125,7 +123,7 @@ class Answers:
     # -- errors ------------------------------------------------------------------------------------
 
     def _refused(
-        self, position: Position, broker: Broker, data: PartitionData, leaders: Mapping[int, Broker]
+        self, position: Position, broker: Broker, data: PartitionData, answer: FetchResponse
     ) -> None:
         where = position.topic_partition
         code = error_code(data.error_code)
@@ -138,28 +136,12 @@ class Answers:
             self._on_out_of_range(position)
         elif not error.retriable:
             raise error
-        elif not self._is_led_anew(where, data, leaders):
+        elif not self._client.cluster.learn_named(where, data, answer):
             logger.debug("%s; trying again", error)
             self._client.recover(error)
             position.is_leader_doubted = error.remedy is Remedy.REFRESH_METADATA
-            position.later(self._client.pause_seconds)
+            position.next_try.failed()
             self._reactions.failed(error, position)
-
-    def _is_led_anew(
-        self, where: TopicPartition, data: PartitionData, leaders: Mapping[int, Broker]
-    ) -> bool:
-        """Take the leader that the answer names, and return whether it is a newer one."""
-        leader = leaders.get(data.current_leader.leader_id)
-        epoch = data.current_leader.leader_epoch
-        return leader is not None and self._client.cluster.learn_leader(where, epoch, leader)
-
-
-def leaders_named(answer: FetchResponse) -> dict[int, Broker]:
-    """Return the brokers that an answer names as new leaders, by node id."""
-    return {
-        each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
-        for each in answer.node_endpoints
-    }
 
 
 def is_checked(position: Position, topic_id: UUID, leader_epoch: int) -> bool:

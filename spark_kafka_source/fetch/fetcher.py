@@ -8,19 +8,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from uuid import UUID
 
 from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError
-from spark_kafka_source.fetch.answers import Answers, is_checked, leaders_named
+from spark_kafka_source.fetch.answers import Answers, is_checked
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.fetch.session import FetchSession, Wanted
-from spark_kafka_source.fetch.size import FetchSize
-from spark_kafka_source.fetch.source import Source
+from spark_kafka_source.fetch.source import Log, Source
 from spark_kafka_source.net import Deadline, together
-from spark_kafka_source.protocol.messages.fetch import FetchPartition, FetchResponse, PartitionData
+from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -37,10 +34,6 @@ class FetchDone:
     broker: Broker
     seconds: float
     size_bytes: int
-
-
-_Logs = dict[TopicPartition, tuple[UUID, int]]
-"""The topic's id and the leader's epoch of each partition that can be fetched."""
 
 
 class Fetcher:
@@ -81,7 +74,7 @@ class Fetcher:
         """End the sessions, if the brokers answer."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
         for source in self._sources.values():
-            source.close(self._client, self._config, deadline)
+            source.close(deadline)
         await together(self._client.answer_of(asked) for asked in self.in_flight)
 
     @property
@@ -94,7 +87,7 @@ class Fetcher:
 
         Both are on the monotonic clock. Returns None if nothing is due.
         """
-        moments = [each.not_before_seconds for each in (*self._sources.values(), *self._positions)]
+        moments = [each.next_try.at_seconds for each in (*self._sources.values(), *self._positions)]
         for each in self._sources.values():
             if each.asked is not None:
                 moments += [each.asked.deadline.at_seconds, each.overdue_at_seconds]
@@ -111,11 +104,21 @@ class Fetcher:
             return
         share_bytes = max(self._config.fetch_max_bytes // len(fetchable), 1)
         kept_bytes = self._kept_bytes()
-        for broker, each in fetchable.items():
+        most_ms = self._client.config.connection.request_timeout_ms
+        for broker, positions in fetchable.items():
             source = self._source(broker)
-            source.leave_for(self._client.throttled_seconds(broker))
-            if source.is_free(now_seconds) and kept_bytes[broker.node_id] <= share_bytes:
-                self._ask(source, each, share_bytes, deadline)
+            # A broker over its quota expects no request for this time (KIP-219); others go on.
+            if throttled_seconds := self._client.throttled_seconds(broker):
+                until_seconds = now_seconds + throttled_seconds
+                source.next_try.at_seconds = max(source.next_try.at_seconds, until_seconds)
+            is_free = source.asked is None and source.next_try.at_seconds <= now_seconds
+            if is_free and kept_bytes[broker.node_id] <= share_bytes:
+                source.ask(
+                    positions,
+                    deadline.within_ms(most_ms) if deadline else Deadline.after_ms(most_ms),
+                    most_bytes=share_bytes,
+                    rack_id=self._answers.rack_id(),
+                )
 
     def take(self) -> bool:
         """Take the answers that have come. Return whether one was more than an error.
@@ -148,17 +151,15 @@ class Fetcher:
                 continue
             self._client.contacts.failed(source.broker.address)
             found.update(each.topic for each in source.wanted)
-            for where in source.wanted:
-                position = self._positions.get(where)
-                if position is not None and position.replica_id == source.broker.node_id:
-                    self._answers.leave_replica(position)
+            for position in self._on_replica(source):
+                self._answers.leave_replica(position)
         return found
 
     # -- what to ask -------------------------------------------------------------------------------
 
-    def _fetchable(self, now_seconds: float) -> dict[Broker, _Logs]:
-        """Return the partitions to fetch from each broker, in the order of the positions."""
-        found: dict[Broker, _Logs] = defaultdict(dict)
+    def _fetchable(self, now_seconds: float) -> dict[Broker, list[tuple[Position, Log]]]:
+        """Return what to fetch from each broker, in the order of the positions."""
+        found: dict[Broker, list[tuple[Position, Log]]] = defaultdict(list)
         for position in self._positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
@@ -172,7 +173,7 @@ class Fetcher:
             topic_id = self._client.cluster.topics[where.topic].topic_id
             if is_checked(position, topic_id, leader_epoch):
                 broker = self._answers.nearest(position, leader, now_seconds)
-                found[broker][where] = topic_id, leader_epoch
+                found[broker].append((position, (topic_id, leader_epoch)))
         return found
 
     def _kept_bytes(self) -> dict[int, int]:
@@ -188,44 +189,13 @@ class Fetcher:
         source = self._sources.get(broker.node_id)
         if source is None or (source.broker != broker and source.asked is None):
             # The broker is new, or has another address now.
-            session = FetchSession(is_kept=self._keeps_sessions)
-            source = self._sources[broker.node_id] = Source(
-                broker, session, FetchSize(self._config)
-            )
+            source = Source(self._client, self._config, broker, keeps_session=self._keeps_sessions)
+            self._sources[broker.node_id] = source
         return source
 
-    def _ask(
-        self, source: Source, logs: _Logs, share_bytes: int, deadline: Deadline | None
-    ) -> None:
-        positions = [self._positions[where] for where in logs]
-        chosen = list(source.size.first_of(positions))
-        wanted = {
-            each.topic_partition: self._wanted(source, each, *logs[each.topic_partition])
-            for each in chosen
-        }
-        timeout_ms = self._client.config.connection.request_timeout_ms
-        deadline = deadline or Deadline.after_ms(timeout_ms)
-        source.ask(
-            self._client,
-            self._config,
-            wanted,
-            deadline.within_ms(timeout_ms),
-            most_bytes=source.size.of_answer(chosen, share_bytes),
-            rack_id=self._answers.rack_id(),
-        )
-
-    def _wanted(
-        self, source: Source, position: Position, topic_id: UUID, leader_epoch: int
-    ) -> Wanted:
-        return Wanted(
-            topic_id,
-            FetchPartition(
-                partition=position.topic_partition.partition,
-                current_leader_epoch=leader_epoch,
-                fetch_offset=position.fetch_offset,
-                partition_max_bytes=source.size.of_partition(position),
-            ),
-        )
+    def _on_replica(self, source: Source) -> list[Position]:
+        """Return the positions for which the broker is not the leader, but a nearer replica."""
+        return [each for each in self._positions if each.replica_id == source.broker.node_id]
 
     # -- what came ---------------------------------------------------------------------------------
 
@@ -241,15 +211,17 @@ class Fetcher:
             self._failed(source, error)
             return False
         now_seconds = time.monotonic()
-        # A broker over its quota expects no request for this time (KIP-219); others go on.
-        source.tries, source.not_before_seconds = 0, now_seconds + answer.throttle_time_ms / 1000
+        source.next_try.reset()
         size_bytes = sum(len(each.records or b"") for each in found.values())
         waited_seconds = now_seconds - max(source.asked_at_seconds, self._back_at_seconds)
         source.size.answered(size_bytes, waited_seconds)
         self._on_done(FetchDone(source.broker, now_seconds - source.asked_at_seconds, size_bytes))
         self._put(source, answer, found)
         if found and not size_bytes:
-            self._leave_behind(source)
+            # A replica may be behind. The leader has the planned records of ranges.
+            for position in self._on_replica(source):
+                if position.end is not None:
+                    self._answers.leave_replica(position)
         return not found or any(not each.error_code for each in found.values())
 
     def _put(
@@ -258,47 +230,34 @@ class Fetcher:
         answer: FetchResponse,
         found: Mapping[TopicPartition, PartitionData],
     ) -> None:
-        leaders = leaders_named(answer)
-        first_error: KafkaError | None = None
+        errors: list[KafkaError] = []
         for where, data in found.items():
             position = self._positions.get(where)
             if position is None:
                 continue
             try:
-                fetched = self._answers.put(
-                    position, source.broker, source.wanted[where], data, leaders
-                )
+                wanted = source.wanted[where]
+                fetched = self._answers.put(position, source.broker, wanted, data, answer)
             except KafkaError as error:  # The records of other partitions are good.
-                first_error = first_error or error
+                errors.append(error)
                 continue
             if fetched is not None:
                 offsets = position.fetch_offset - fetched.offset
                 source.size.brought(position, fetched.size_bytes, offsets)
-        if first_error is not None:
-            raise first_error
-
-    def _leave_behind(self, source: Source) -> None:
-        """Leave a replica that has no records of a range. The leader has the planned records."""
-        for where in source.wanted:
-            position = self._positions.get(where)
-            is_replica = position is not None and position.replica_id == source.broker.node_id
-            if position is not None and is_replica and position.end is not None:
-                self._answers.leave_replica(position)
+        if errors:
+            raise errors[0]
 
     def _failed(self, source: Source, error: RemoteError) -> None:
         """Pause before the next request to this broker. Raises lasting errors."""
         source.session.begin_anew()
-        is_replica = False
-        for position in self._positions:
-            if position.replica_id == source.broker.node_id:
-                self._answers.leave_replica(position)
-                is_replica = True
-        if not error.has_remedy and not is_replica:
+        left = self._on_replica(source)
+        for position in left:
+            self._answers.leave_replica(position)
+        if not error.has_remedy and not left:
             raise error
         logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
         self._client.recover(error)
-        source.tries += 1
-        source.not_before_seconds = time.monotonic() + self._client.pause_seconds(source.tries)
+        source.next_try.failed()
         self._reactions.failed(error)
 
 
@@ -311,5 +270,5 @@ def _can_be_fetched(position: Position, now_seconds: float) -> bool:
         and not position.is_fetched_to_end
         and not position.is_stuck
         and len(position.fetched) < _MOST_FETCHED_AHEAD
-        and position.not_before_seconds <= now_seconds
+        and position.next_try.at_seconds <= now_seconds
     )

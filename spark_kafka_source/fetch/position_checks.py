@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from spark_kafka_source.client import LOOKUP_MS, Cluster, KafkaClient
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Cluster, KafkaClient
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch.answers import is_checked
 from spark_kafka_source.fetch.losses import (
     OFFSET_OUT_OF_RANGE,
-    UNKNOWN_TOPIC,
     LogTruncatedError,
     OffsetOutOfRangeError,
     RecordsLostError,
@@ -47,21 +46,19 @@ class PositionChecks:
         self._positions = positions
         self._reactions = reactions
         self._lookup_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
-        self._ends: PartitionLookups[_Log, int] = PartitionLookups(
+        self._ends = PartitionLookups[_Log, int](
             conversations,
             positions,
             self._find_ends,
             is_current=self._is_current,
             on_answer=self._compare,
-            on_none=self._later,
         )
-        self._losses: PartitionLookups[int, RecordsLostError] = PartitionLookups(
+        self._losses = PartitionLookups[int, RecordsLostError](
             conversations,
             positions,
             self._find_losses,
             is_current=_is_there,
-            on_answer=self._lost,
-            on_none=self._later,
+            on_answer=lambda position, _, error: reactions.lost(position, error),
         )
 
     def take(self) -> None:
@@ -84,7 +81,7 @@ class PositionChecks:
             elif leader_epoch < each.checked_epoch:
                 # The metadata is old: a later leader epoch is known.
                 self._client.cluster.forget_leaders()
-                self._later(each)
+                each.next_try.failed()
                 self._reactions.failed(BrokerError(_FENCED_LEADER_EPOCH, f"Fetch of {where}"), each)
             elif each.known is not None and each.known.leader_epoch >= 0:
                 moved[where] = _Log(each.known.leader_epoch, leader_epoch)
@@ -107,7 +104,7 @@ class PositionChecks:
             return  # The fetched records come first. The next fetch has the same error.
         if not self._reactions.out_of_range(position):
             self._losses.ask({position.topic_partition: position.fetch_offset})
-            self._later(position)
+            position.next_try.failed()
 
     def _unchecked(self) -> dict[TopicPartition, tuple[UUID, int]]:
         """Return the logs of positions that were not checked against their current leader."""
@@ -116,7 +113,7 @@ class PositionChecks:
             each.topic_partition: log
             for each in self._positions
             if each.next is not None
-            and each.not_before_seconds <= now_seconds
+            and each.next_try.at_seconds <= now_seconds
             and (log := log_of(self._client.cluster, each)) is not None
             and not is_checked(each, *log)
         }
@@ -158,16 +155,10 @@ class PositionChecks:
 
     def _made_anew(self, position: Position) -> None:
         """Tell the reactions that the topic was made anew: its offsets are other records."""
-        self._later(position)
+        position.next_try.failed()
         if position.next is not None and not position.fetched:  # Fetched records come first.
             error = TopicGoneError(position.topic_partition, position.next.offset)
             self._reactions.made_anew(position, error)
-
-    def _lost(self, position: Position, _: int, error: RecordsLostError) -> None:
-        self._reactions.lost(position, error)
-
-    def _later(self, position: Position) -> None:
-        position.later(self._client.pause_seconds)
 
 
 def log_of(cluster: Cluster, position: Position) -> tuple[UUID, int] | None:

@@ -1,11 +1,11 @@
 """The positions of a reader in its partitions, and the records fetched ahead of them."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from spark_kafka_source.client import NextTry, Retry
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
@@ -46,8 +46,10 @@ class Position:
     replica_until_seconds: float = 0.0
     batch_bytes: int = 0
     """The size of a batch that was cut in an answer, or 0."""
-    tries: int = 0
-    not_before_seconds: float = 0.0
+    next_try: NextTry = field(
+        default_factory=lambda: NextTry(Retry().pause_seconds), compare=False, repr=False
+    )
+    """The next fetch or look-up after an error."""
 
     @property
     def known(self) -> OffsetAndEpoch | None:
@@ -74,7 +76,7 @@ class Position:
         self.next = OffsetAndEpoch(offset, leader_epoch)
         self.checked_epoch = leader_epoch
         self.topic_id = self.reset_to = None
-        self.tries, self.not_before_seconds = 0, 0.0
+        self.next_try.reset()
         self.refetch()
 
     def begin(self, start: int, end: int, end_epoch: int, topic_id: UUID | None) -> None:
@@ -87,18 +89,13 @@ class Position:
         """Pass over the records before this offset, in the same log."""
         if self.next is not None:
             self.next = OffsetAndEpoch(offset, self.next.leader_epoch)
-        self.tries, self.not_before_seconds = 0, 0.0
+        self.next_try.reset()
         self.refetch()
-
-    def later(self, pause_seconds: Callable[[int], float]) -> None:
-        """Pause fetches and look-ups of the partition. `pause_seconds` gets the number of tries."""
-        self.tries += 1
-        self.not_before_seconds = time.monotonic() + pause_seconds(self.tries)
 
     def reset(self, policy: ResetPolicy | None) -> None:
         """Forget the position: go on by the reset policy, or from the committed offset."""
         self.next, self.reset_to = None, policy
-        self.tries, self.not_before_seconds = 0, 0.0
+        self.next_try.reset()
         self.fetched.clear()
 
     def refetch(self) -> None:
@@ -133,7 +130,9 @@ class Position:
 class Positions:
     """The partitions of a reader, in the order in which they were given to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_seconds: Callable[[int], float]) -> None:
+        """Create it. `pause_seconds` gives the pauses after errors of a position."""
+        self._pause_seconds = pause_seconds
         self._by_partition: dict[TopicPartition, Position] = {}
 
     def __iter__(self) -> Iterator[Position]:
@@ -167,7 +166,8 @@ class Positions:
         """Keep exactly these partitions. Those that stay keep their positions; others have none."""
         before = self._by_partition
         self._by_partition = {
-            each: before.get(each) or Position(each) for each in dict.fromkeys(topic_partitions)
+            each: before.get(each) or Position(each, next_try=NextTry(self._pause_seconds))
+            for each in dict.fromkeys(topic_partitions)
         }
 
     @property

@@ -4,17 +4,14 @@ import logging
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.client import UNKNOWN_TOPIC, KafkaClient, Topic, patient
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, error_named
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.losses import (
-    INCONSISTENT_TOPIC_ID,
-    UNKNOWN_TOPIC,
     LogTruncatedError,
     OffsetOutOfRangeError,
     RecordsLostError,
     TopicGoneError,
-    patient,
 )
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.ranges import OffsetRange, read_together
@@ -24,6 +21,8 @@ from spark_kafka_source.records import Chunk, RecordLimit, RecordTooLargeError
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+_OTHER_TOPIC = error_named("INCONSISTENT_TOPIC_ID")
 
 
 class RangeReader:
@@ -217,7 +216,7 @@ class _Losses:
         """Look up the topic again: this broker's metadata may be older than the driver's."""
         where = position.topic_partition
         self._client.cluster.forget_leaders_of([where.topic])
-        self.failed(BrokerError(INCONSISTENT_TOPIC_ID, f"Fetch of {where}"), position)
+        self.failed(BrokerError(_OTHER_TOPIC, f"Fetch of {where}"), position)
 
     def failed(self, error: KafkaError, position: Position | None = None) -> None:
         """Keep the error, for the case that nothing else can be read either."""

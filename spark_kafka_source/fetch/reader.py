@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable
 
-from spark_kafka_source.client import LOOKUP_MS, Asked, KafkaClient, Topic
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Asked, KafkaClient, NextTry, Topic
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.fetcher import FetchDone, Fetcher
-from spark_kafka_source.fetch.losses import UNKNOWN_TOPIC
 from spark_kafka_source.fetch.position_checks import PositionChecks
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
@@ -41,7 +40,7 @@ class LogReader:
         on_fetch: Callable[[FetchDone], None] = lambda _: None,
         describe: Describe | None = None,
     ) -> None:
-        self.positions = Positions()
+        self.positions = Positions(client.pause_seconds)
         self._client = client
         self._reactions = reactions
         self._conversations = conversations
@@ -59,8 +58,7 @@ class LogReader:
         self._describe = describe or client.topics
         self._topics: Running[list[Topic]] | None = None
         self._topics_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
-        self._ask_topics_at_seconds = 0.0
-        self._topic_tries = 0
+        self._next_topics = NextTry(client.pause_seconds)
         self._looked_at_seconds = 0.0
 
     async def close(self) -> None:
@@ -121,7 +119,7 @@ class LogReader:
         """Return the time of the next action that needs no answer, or None."""
         moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
-            moments.append(self._ask_topics_at_seconds)
+            moments.append(self._next_topics.at_seconds)
         if self._checks.is_due:
             moments.append(self._looked_at_seconds)
         return min((moment for moment in moments if moment is not None), default=None)
@@ -151,10 +149,6 @@ class LogReader:
             )
         position.batch_bytes = batch_bytes
 
-    def later(self, position: Position) -> None:
-        """Leave a position alone for a while."""
-        position.later(self._client.pause_seconds)
-
     # -- leaders -----------------------------------------------------------------------------------
 
     def _unknown_topics(self) -> list[str]:
@@ -165,31 +159,22 @@ class LogReader:
     def _find_leaders(self) -> None:
         """Look up topics with unknown leaders, with a pause between two look-ups."""
         if self._topics is None:
-            self._ask_topics()
+            unknown = self._unknown_topics()
+            if not unknown:
+                self._next_topics.succeeded()
+            elif self._next_topics.is_due:
+                self._next_topics.failed()  # It counts as one in vain until all leaders are known.
+                deadline = Deadline.after_ms(self._topics_ms)
+                self._topics = self._conversations.begin(self._describe(unknown, deadline))
         if self._topics is not None and self._topics.is_done:
             lookup, self._topics = self._topics, None
-            self._reactions.described(self._trusted(lookup.result()))
+            topics = lookup.result()
+            names = {each.name for each in topics}
+            for position in self.positions:
+                if position.topic_partition.topic in names:
+                    position.is_leader_doubted = False
+            self._reactions.described(topics)
             self._tell_missing()
-
-    def _trusted(self, topics: list[Topic]) -> list[Topic]:
-        """Believe the leaders that these topics name from now on."""
-        names = {each.name for each in topics}
-        for position in self.positions:
-            if position.topic_partition.topic in names:
-                position.is_leader_doubted = False
-        return topics
-
-    def _ask_topics(self) -> None:
-        unknown = self._unknown_topics()
-        if not unknown:
-            self._topic_tries = 0
-        elif time.monotonic() >= self._ask_topics_at_seconds:
-            self._topic_tries += 1
-            pause_seconds = self._client.pause_seconds(self._topic_tries)
-            self._ask_topics_at_seconds = time.monotonic() + pause_seconds
-            self._topics = self._conversations.begin(
-                self._describe(unknown, Deadline.after_ms(self._topics_ms))
-            )
 
     def _tell_missing(self) -> None:
         """Tell the reactions which partitions have no leader. Raises lasting errors."""

@@ -5,15 +5,16 @@ https://kafka.apache.org/protocol#The_Messages_Fetch.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spark_kafka_source.client import Asked, Broker, KafkaClient, wait_for_any
+from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_code
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.leaders import ByTopic, by_leader
+from spark_kafka_source.fetch.leaders import by_topic
 from spark_kafka_source.fetch.request import fetch_topics, highest_version
-from spark_kafka_source.net import Deadline, refuses_login
+from spark_kafka_source.net import Deadline, refuses_login, wait_for
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -64,25 +65,44 @@ class Watch:
         deadline = Deadline.after_ms(int(seconds * 1000))
         if self.useful:
             try:
-                self._hold(ends)
-                # The time to connect does not count.
-                return self._answered(Deadline.after_ms(int(seconds * 1000)))
+                return self._client.run(self._news(ends, seconds))
             except KafkaError as error:
-                self._held.clear()
-                if refuses_login(error):  # The broker would refuse the same login each time.
-                    self.useful = False
-                    self.close()
+                # A broker would refuse the same login each time.
+                self.useful = not refuses_login(error)
+                self.close()
         time.sleep(deadline.remaining_seconds())
         return True
 
-    def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
+    async def _news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
+        await self._hold(ends)
+        deadline = Deadline.after_ms(int(seconds * 1000))  # The time to connect does not count.
+        while not (over := [each for each in self._held.values() if each.asked.is_over()]):
+            if deadline.expired or not self._held:
+                break
+            waiting = [each.asked for each in self._held.values()]
+            await wait_for(waiting, Deadline.first(deadline, *(each.deadline for each in waiting)))
+        self._held = {broker: each for broker, each in self._held.items() if each not in over}
+        has_news = False
+        for held in over:
+            if _has_news(held.asked.answer()):
+                has_news = True
+            elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
+                self.useful = False
+                self.close()
+        is_asked_everywhere = all(each.asked.is_sent for each in self._held.values())
+        return has_news or not self.useful or not is_asked_everywhere
+
+    async def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
         """Send a fetch to each leader that holds none for exactly these offsets."""
         deadline = Deadline.after_ms(self._client.config.connection.request_timeout_ms)
         if self._ends is not ends:
-            leaders = self._client.run(self._client.leaders(ends, deadline))
-            found = by_leader(ends, leaders)
-            self._requests = {each: self._request(asked) for each, asked in found.items()}
+            led: dict[Broker, dict[TopicPartition, int]] = defaultdict(dict)
+            for where, (leader, _) in (await self._client.leaders(ends, deadline)).items():
+                led[leader][where] = ends[where]
+            self._requests = {leader: self._request(mine) for leader, mine in led.items()}
             self._ends = ends
+        for broker in self._held.keys() - self._requests.keys():
+            del self._held[broker]
         for broker, request in self._requests.items():
             held = self._held.get(broker)
             if held is None or held.request != request:
@@ -91,36 +111,22 @@ class Watch:
                 version = highest_version(topic.topic_id for topic in request.topics)
                 asked = self._client.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
-        for broker in self._held.keys() - self._requests.keys():
-            del self._held[broker]
         connected_by = Deadline.after_ms(_LONGEST_CONNECTING_MS)
-        for held in self._held.values():
-            held.asked.wait_until_sent(connected_by)
+        asked_now = [each.asked for each in self._held.values()]
+        while connecting := [each for each in asked_now if not (each.is_here() or each.is_sent)]:
+            if connected_by.expired:
+                break
+            await wait_for(connecting, connected_by)
 
-    def _answered(self, deadline: Deadline) -> bool:
-        by_asked = {each.asked: broker for broker, each in self._held.items()}
-        news = False
-        here: list[Asked[FetchResponse]] = []
-        while by_asked and not here and not deadline.expired:
-            wait_for_any(list(by_asked), deadline)
-            here = [each for each in by_asked if each.is_over()]
-        for held in [self._held.pop(by_asked[asked]) for asked in here]:
-            if _has_news(held.asked.answer()):
-                news = True
-            elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
-                self.useful = False
-                self.close()
-        is_asked_everywhere = all(each.asked.is_sent for each in self._held.values())
-        return news or not self.useful or not is_asked_everywhere
-
-    def _request(self, ends: ByTopic[int]) -> FetchRequest:
-        topic_ids = self._client.cluster.topic_ids(ends)
+    def _request(self, ends: Mapping[TopicPartition, int]) -> FetchRequest:
+        cluster = self._client.cluster
+        positions = by_topic(cluster, ends)
         return FetchRequest(
             max_wait_ms=self._held_ms,
             min_bytes=1,
             max_bytes=_AS_LITTLE_AS_POSSIBLE,
             isolation_level=self._config.isolation_level,
-            topics=fetch_topics(ends, topic_ids, _AS_LITTLE_AS_POSSIBLE),
+            topics=fetch_topics(positions, cluster.topic_ids(positions), _AS_LITTLE_AS_POSSIBLE),
         )
 
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TypeVar
 
 from spark_kafka_source.net.deadline import Deadline
-from spark_kafka_source.net.retry import Retry
+from spark_kafka_source.net.retry import NextTry, Retry
 from spark_kafka_source.net.sasl import AuthenticationError, refuses_login
 
 A = TypeVar("A", bound=tuple[object, ...])
@@ -25,8 +25,7 @@ class Contacts:
     def __init__(self) -> None:
         self._failed: dict[tuple[object, ...], int] = {}
         self._failures = count()
-        # The tries since the last good connection, and the time of the next try.
-        self._lost: dict[tuple[object, ...], tuple[int, float]] = {}
+        self._lost: dict[tuple[object, ...], NextTry] = {}
         self._turn = threading.Lock()
         self._quiet_until_seconds = 0.0
         self._refusal: AuthenticationError | None = None
@@ -56,9 +55,8 @@ class Contacts:
         The pause before the next one grows with those that could not be made since the last good
         one.
         """
-        tries, _ = self._lost.pop(broker, (0, 0.0))
-        not_before_seconds = time.monotonic() + pauses.pause_seconds(tries + 1)
-        self._lost[broker] = (tries + 1, not_before_seconds)
+        self._lost[broker] = again = self._lost.pop(broker, None) or NextTry(pauses.pause_seconds)
+        again.failed()
         if len(self._lost) > _MOST_REMEMBERED:
             self._lost.pop(next(iter(self._lost)), None)
 
@@ -68,8 +66,8 @@ class Contacts:
 
     def pause_seconds(self, broker: tuple[object, ...]) -> float:
         """Return how long to wait before the next connection to this broker; at least 0."""
-        _, not_before_seconds = self._lost.get(broker, (0, 0.0))
-        return max(not_before_seconds - time.monotonic(), 0.0)
+        again = self._lost.get(broker)
+        return 0.0 if again is None else max(again.at_seconds - time.monotonic(), 0.0)
 
     def is_suspect(self, address: tuple[object, ...]) -> bool:
         """Return whether this address failed last time."""

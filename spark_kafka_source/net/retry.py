@@ -71,28 +71,48 @@ class Retry:
 
 
 class NextTry:
-    """The time of the next try, for code that cannot wait in `Retry.run`."""
+    """The backoff of code that cannot wait in `Retry.run`: counts tries, and says when one is due.
 
-    def __init__(self, pause_seconds: Callable[[int], float]) -> None:
-        """Create it. `pause_seconds` is `Retry.pause_seconds`, or a client's."""
+    Call `failed` after each failure, and `succeeded` or `reset` after a success.
+    """
+
+    def __init__(
+        self,
+        pause_seconds: Callable[[int], float],
+        *,
+        least_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Create it. `pause_seconds` is `Retry.pause_seconds`, or a client's.
+
+        No pause is shorter than `least_seconds`.
+        """
         self._pause_seconds = pause_seconds
-        self._tries = 0
+        self._least_seconds = least_seconds
+        self._clock = clock
+        self.tries = 0
+        """The failures since the last success."""
         self.at_seconds = 0.0
-        """On the monotonic clock. At first, a try is due at once."""
+        """On the clock. At first, a try is due at once. A caller may set it, as by a throttle."""
 
     @property
     def is_due(self) -> bool:
         """Whether a try is due."""
-        return time.monotonic() >= self.at_seconds
+        return self._clock() >= self.at_seconds
 
-    def failed(self) -> None:
-        """Note a failed try."""
-        self._tries += 1
-        self.at_seconds = time.monotonic() + self._pause_seconds(self._tries)
+    def failed(self, pause_seconds: Callable[[int], float] | None = None) -> None:
+        """Note a failed try. `pause_seconds` is in place of the usual, for this pause alone."""
+        self.tries += 1
+        pause = (pause_seconds or self._pause_seconds)(self.tries)
+        self.at_seconds = self._clock() + max(pause, self._least_seconds)
 
     def succeeded(self) -> None:
-        """Note a success: the next pause is as short as the first."""
-        self._tries = 0
+        """Note a success: the next pause is as short as the first. A pause under way goes on."""
+        self.tries = 0
+
+    def reset(self) -> None:
+        """Begin anew: a try is due at once."""
+        self.tries, self.at_seconds = 0, 0.0
 
 
 def _gave_up(

@@ -334,7 +334,7 @@ class Sender:
                 TopicProduceData(name=name, partition_data=each) for name, each in by_topic.items()
             ],
         )
-        asked = self._client.ask_behind(
+        asked = self._client.ask(
             request,
             broker,
             Deadline.after_ms(connection.request_timeout_ms),

@@ -283,7 +283,7 @@ async def end_each(
 
     async def end(transactional_id: str, producer: ProducerId) -> None:
         key = CoordinatorKey.of_transaction(transactional_id)
-        asked = client.ask_behind(
+        asked = client.ask(
             EndTxnRequest(transactional_id, *producer, commit),
             await client.coordinator(key, deadline),
             deadline,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import Asked, Broker, Cluster, KafkaClient, wait_for_any
+from spark_kafka_source.client import Asked, Broker, Cluster, KafkaClient
 from spark_kafka_source.errors import ClosedError, ConnectionFailedError
 from spark_kafka_source.net import (
     Address,
@@ -15,6 +15,7 @@ from spark_kafka_source.net import (
     Deadline,
     RequestTimeoutError,
     SecuritySettings,
+    wait_for,
 )
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import (
@@ -61,11 +62,11 @@ def node(broker: MemoryBroker, node_id: int = 0) -> Broker:
 
 
 def behind(client: KafkaClient, broker: Broker, most: int = 5) -> Asked[MetadataResponse]:
-    return client.ask_behind(MetadataRequest(topics=[]), broker, in_time(), most_in_flight=most)
+    return client.ask(MetadataRequest(topics=[]), broker, in_time(), most_in_flight=most)
 
 
 def sent(asked: Asked[Any]) -> Asked[Any]:
-    asked.wait_until_sent(in_time())
+    eventually(lambda: asked.is_here() or asked.is_sent)
     assert asked.is_sent
     return asked
 
@@ -147,11 +148,12 @@ def test_what_waits_for_several_returns_once_one_is_here(
 ) -> None:
     held = broker.hold(MetadataRequest)
     asked = several(broker, client, node(broker), 3)
-    wait_for_any(asked, Deadline.after_ms(1))
+    client.run(wait_for(asked, Deadline.after_ms(1)))
     assert not any(each.is_here() for each in asked)
     held.release()
     while not all(each.is_here() for each in asked):
-        wait_for_any([each for each in asked if not each.is_here()] or asked)
+        waiting = [each for each in asked if not each.is_here()]
+        client.run(wait_for(waiting, in_time()))
 
 
 def test_other_brokers_go_on_while_one_reads_nothing(
@@ -196,7 +198,7 @@ def test_a_request_whose_time_is_up_takes_along_the_others(
 ) -> None:
     broker.hold(MetadataRequest)
     (first,) = several(broker, client, node(broker), 1)
-    impatient = client.ask_behind(
+    impatient = client.ask(
         MetadataRequest(topics=[]), node(broker), Deadline.after_ms(20), most_in_flight=5
     )
     eventually(impatient.is_over)
@@ -249,10 +251,10 @@ def test_without_acknowledgement_the_answer_is_none(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     request = ProduceRequest(None, 0, 1_000, [])
-    asked = client.ask_behind(request, node(broker), in_time(), most_in_flight=1, max_version=12)
+    asked = client.ask(request, node(broker), in_time(), most_in_flight=1, max_version=12)
     found: Any = asked.answer()
     assert found is None
-    again = client.ask_behind(request, node(broker), in_time(), most_in_flight=1, max_version=12)
+    again = client.ask(request, node(broker), in_time(), most_in_flight=1, max_version=12)
     found = again.answer()
     assert found is None
     broker.wait_for(ProduceRequest, 2)

@@ -174,6 +174,7 @@ class _Client(KafkaClient):
         *,
         max_version: int | None = None,
         is_held: bool = False,
+        most_in_flight: int = 1,
     ) -> Asked[Any]:
         return self._ask(request, broker.address, deadline, max_version)
 
@@ -183,6 +184,7 @@ class _Client(KafkaClient):
         address: Address,
         deadline: Deadline,
         max_version: int | None = None,
+        most_in_flight: int = 1,
     ) -> Asked[Any]:
         return _Answered(self._liar.answer(request, max_version), address, deadline)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.client import Retry
+from spark_kafka_source.client import NextTry, Retry
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
@@ -142,3 +142,54 @@ def test_whatever_the_configuration_the_deadline_holds(
         with pytest.raises(KafkaTimeoutError):
             run_conversation(retry.run("Fetch", attempt, lambda _: None, deadline), clock.block)
     assert clock.now_seconds <= timeout_ms / 1000 + 0.5
+
+
+def next_try(clock: Clock, least_seconds: float = 0.0) -> NextTry:
+    return NextTry(
+        Retry(100, 1_000).pause_seconds, least_seconds=least_seconds, clock=clock.monotonic
+    )
+
+
+def test_the_next_try_is_due_after_a_pause_that_grows_with_each_failure(clock: Clock) -> None:
+    again = next_try(clock)
+    for middle in (0.1, 0.2, 0.4):
+        again.failed()
+        assert not again.is_due
+        assert middle * 0.8 <= again.at_seconds - clock.now_seconds <= middle * 1.2
+    assert again.tries == 3
+
+
+def test_a_try_is_due_at_first_and_once_the_pause_is_over(clock: Clock) -> None:
+    again = next_try(clock)
+    dues = [again.is_due]
+    again.failed()
+    clock.now_seconds = again.at_seconds
+    assert [*dues, again.is_due] == [True, True]
+
+
+def test_after_a_success_the_pause_under_way_goes_on_and_the_next_one_is_short(
+    clock: Clock,
+) -> None:
+    again = next_try(clock)
+    for _ in range(3):
+        again.failed()
+    again.succeeded()
+    assert not again.is_due
+    again.failed()
+    assert again.at_seconds - clock.now_seconds <= 0.12
+
+
+def test_after_a_reset_a_try_is_due_at_once(clock: Clock) -> None:
+    again = next_try(clock)
+    again.failed()
+    again.reset()
+    assert again.is_due
+    assert again.tries == 0
+
+
+def test_a_pause_has_a_least_length_and_one_alone_may_have_another(clock: Clock) -> None:
+    again = next_try(clock, least_seconds=0.5)
+    again.failed()
+    assert again.at_seconds - clock.now_seconds == 0.5
+    again.failed(lambda tries: 3.0 * tries)
+    assert again.at_seconds - clock.now_seconds == 6.0

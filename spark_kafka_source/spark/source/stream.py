@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from spark_kafka_source.client import UNKNOWN_TOPIC
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaTimeoutError,
     UnsupportedVersionError,
 )
-from spark_kafka_source.fetch import UNKNOWN_TOPIC
 from spark_kafka_source.groups import CommitFailedError, commit_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.declaration import given_since

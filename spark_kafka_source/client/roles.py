@@ -1,0 +1,215 @@
+"""Roles of brokers, and questions about many keys to the brokers that have a role for them.
+
+A broker leads partitions, and coordinates groups and transactional ids. `LEADER` and `COORDINATOR`
+find such a broker, and tell whether a silent one has its role still. `ask_each` asks all of them:
+
+    await ask_each(client, what, LEADER, partitions, request=make_request, answers=told)
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+from spark_kafka_source.client.client import KafkaClient
+from spark_kafka_source.client.cluster import Broker, CoordinatorKey
+from spark_kafka_source.client.patience import patient
+from spark_kafka_source.denials import lacking
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    ProtocolError,
+    error_code,
+    error_named,
+)
+from spark_kafka_source.net import Conversation, Deadline, together
+from spark_kafka_source.protocol import Request, Response
+from spark_kafka_source.topic_partition import TopicPartition
+
+K = TypeVar("K")
+A = TypeVar("A")
+R = TypeVar("R", bound=Response)
+
+_OVER_QUOTA = error_named("THROTTLING_QUOTA_EXCEEDED")
+
+
+@dataclass(frozen=True, slots=True)
+class Role(Generic[K]):
+    """What a broker is for a key, as three functions."""
+
+    find: Callable[
+        [KafkaClient, Sequence[K], Deadline], Conversation[Mapping[K, Broker | BrokerError]]
+    ]
+    """Returns the broker of each key, or why there is none. It asks about unknown ones, once."""
+    is_still: Callable[[KafkaClient, Broker, Sequence[K]], Conversation[bool]]
+    """Returns whether a silent broker has the role for any of the keys, as the others see it.
+
+    True if no other broker answers.
+    """
+    advice: Callable[[ErrorCode, K], str | None]
+    """Returns the right that the user lacks, if the error is a denial."""
+
+
+async def _leaders(
+    client: KafkaClient, keys: Sequence[TopicPartition], deadline: Deadline
+) -> Mapping[TopicPartition, Broker | BrokerError]:
+    if unknown := client.unknown_topics(keys):
+        await client.topics(unknown, deadline)
+    found: dict[TopicPartition, Broker | BrokerError] = {}
+    for each in keys:
+        try:
+            found[each], _ = client.cluster.leader(each)
+        except BrokerError as error:
+            found[each] = error
+    return found
+
+
+async def _coordinators(
+    client: KafkaClient, keys: Sequence[CoordinatorKey], deadline: Deadline
+) -> Mapping[CoordinatorKey, Broker | BrokerError]:
+    for kind in {each.kind for each in keys}:
+        names = [each.key for each in keys if each.kind is kind]
+        await client.learn_coordinators(kind, names, deadline)
+    found: dict[CoordinatorKey, Broker | BrokerError] = {}
+    for each in keys:
+        try:
+            found[each] = await client.coordinator(each, deadline)
+        except BrokerError as error:
+            found[each] = error
+    return found
+
+
+async def _still_coordinates(
+    client: KafkaClient, broker: Broker, keys: Sequence[CoordinatorKey]
+) -> bool:
+    held = await together(client.still_coordinates(broker, each) for each in keys)
+    return any(each.result() for each in held)
+
+
+LEADER: Role[TopicPartition] = Role(
+    _leaders, KafkaClient.still_leads, lambda error, key: lacking(error, topic=key.topic)
+)
+"""The leader of a partition."""
+COORDINATOR: Role[CoordinatorKey] = Role(
+    _coordinators,
+    _still_coordinates,
+    lambda error, key: lacking(error, group_id=key.key, transactional_id=key.key),
+)
+"""The coordinator of a group or a transactional id."""
+
+
+class Told(NamedTuple, Generic[K, A]):
+    """The answer for one key, or the error in its place. `error_message` is the broker's text."""
+
+    key: K
+    answer: A
+    error_code: int = 0
+    error_message: str | None = None
+
+
+async def ask_each(
+    client: KafkaClient,
+    what: str,
+    role: Role[K],
+    keys: Iterable[K],
+    *,
+    request: Callable[[Sequence[K]], Request[R]],
+    answers: Callable[[R, Broker], Iterable[Told[K, A]]],
+    max_version: int | None = None,
+    timeout_ms: int | None = None,
+    on_answer: Callable[[Mapping[K, A]], None] = lambda _: None,
+    instead: Callable[[BrokerError], A] | None = None,
+) -> dict[K, A]:
+    """Ask all brokers of the keys at once, one request to each, and return the answer for each key.
+
+    `request` makes the request about the keys of one broker. `answers` yields what a response tells
+    about each of its keys. Keys with a temporary error, as after their broker has lost the role,
+    are asked about again, alone, for up to `timeout_ms` (default: `default.api.timeout.ms`). The
+    wait for a silent broker ends when it has lost the role. A topic must stay unknown for about two
+    seconds before that is an error.
+
+    A lasting error of a key is raised, or `instead` makes the answer for the key from it. Raises
+    `BrokerError`, which names the key, and `KafkaTimeoutError`. `on_answer` gets the answers of
+    each broker as soon as they are here.
+    """
+    question = _Question(client, what, role, request, answers, max_version, on_answer, instead, {})
+    missing = list(dict.fromkeys(keys))
+    if missing:
+        attempt = patient(partial(question.ask, missing))
+        await client.retrying(what, attempt, timeout_ms=timeout_ms)
+    return {each: question.found[each] for each in missing}
+
+
+@dataclass(eq=False, slots=True)
+class _Question(Generic[K, A, R]):
+    """The arguments of `ask_each`, and what was found so far."""
+
+    client: KafkaClient
+    what: str
+    role: Role[K]
+    request: Callable[[Sequence[K]], Request[R]]
+    answers: Callable[[R, Broker], Iterable[Told[K, A]]]
+    max_version: int | None
+    on_answer: Callable[[Mapping[K, A]], None]
+    instead: Callable[[BrokerError], A] | None
+    found: dict[K, A]
+
+    async def ask(self, keys: Iterable[K], deadline: Deadline) -> None:
+        """Ask once about the keys without an answer. Raises an error if one has none after that."""
+        missing = [each for each in keys if each not in self.found]
+        asked: dict[Broker, list[K]] = defaultdict(list)
+        errors: list[KafkaError] = []
+        for key, broker in (await self.role.find(self.client, missing, deadline)).items():
+            if isinstance(broker, Broker):
+                asked[broker].append(key)
+            else:
+                self._failed(key, broker, self.found, errors)
+        held = await together(self._ask_one(*each, deadline) for each in asked.items())
+        _raise_first([*errors, *filter(None, (each.error() for each in held))])
+        for key in missing:
+            if key not in self.found:
+                raise ProtocolError(f"{self.what} of {key}: the answer leaves it out")
+
+    async def _ask_one(self, broker: Broker, keys: Sequence[K], deadline: Deadline) -> None:
+        response = await self.client.send(
+            self.request(keys),
+            broker,
+            deadline,
+            max_version=self.max_version,
+            is_still=partial(self.role.is_still, self.client, broker, keys),
+        )
+        told = list(self.answers(response, broker))
+        # A broker that throttles the client may send nothing but the time to wait (KIP-219).
+        if not told and getattr(response, "throttle_time_ms", 0) > 0:
+            raise BrokerError(_OVER_QUOTA, self.what)
+        new: dict[K, A] = {}
+        errors: list[KafkaError] = []
+        for each in (each for each in told if each.key in keys):
+            if each.error_code:
+                self._failed(each.key, self._error(each), new, errors)
+            else:
+                new[each.key] = each.answer
+        self.found.update(new)
+        self.on_answer(new)
+        _raise_first(errors)
+
+    def _error(self, told: Told[K, A]) -> BrokerError:
+        error = error_code(told.error_code)
+        detail = told.error_message or self.role.advice(error, told.key)
+        return BrokerError(error, f"{self.what} of {told.key}", detail)
+
+    def _failed(
+        self, key: K, error: BrokerError, found: dict[K, A], errors: list[KafkaError]
+    ) -> None:
+        if self.instead is None or error.has_remedy:
+            errors.append(error)
+        else:
+            found[key] = self.instead(error)
+
+
+def _raise_first(errors: Sequence[KafkaError]) -> None:
+    """Raise the first lasting error: other keys are not worth waiting for. Or the first of all."""
+    if errors:
+        raise min(errors, key=lambda error: error.has_remedy)
