@@ -7,9 +7,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.commit import Commit, CommitCallback
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
@@ -35,7 +35,23 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
+"""A function of the offsets, and the error of their commit or None."""
+
 _MOST_WAITING = 1_000
+
+
+@dataclass(slots=True)
+class Commit:
+    """Offsets on their way to the group. Once `is_done`, `error` is their error, or None."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    member_of: MemberOf | None
+    deadline: Deadline
+    callback: CommitCallback | None
+    is_done: bool = False
+    error: Exception | None = None
+    took_ms: float = 0.0
 
 
 class Commits:
@@ -166,21 +182,23 @@ class Commits:
 
     async def commit_before_giving_up(self, deadline: Deadline) -> None:
         """Commit the positions if commits are automatic, and wait. A failure is only logged."""
-        commit = self.begin_automatic(deadline.remaining_ms())
-        if commit is not None:
-            await self._waiting.until(lambda: commit.is_done, deadline)
+        is_done = self.begin_automatic(deadline.remaining_ms())
+        await self._waiting.until(is_done, deadline)
 
-    def begin_automatic(self, timeout_ms: int | None = None) -> Commit | None:
-        """Begin to commit the positions if commits are automatic. A failure is only logged."""
+    def begin_automatic(self, timeout_ms: int | None = None) -> Callable[[], bool]:
+        """Begin to commit the positions if commits are automatic. A failure is only logged.
+
+        Return a function that returns whether the commit is done, or was not needed.
+        """
         consumed = self.consumed()
         if not self._by_itself or not consumed:
-            return None
+            return lambda: True
         try:
-            self._automatic = self._begin(consumed, timeout_ms, self._log_failure)
+            self._automatic = commit = self._begin(consumed, timeout_ms, self._log_failure)
         except LocalError as error:  # Too many commits wait already.
             self._log_failure(consumed, error)
-            return None
-        return self._automatic
+            return lambda: True
+        return lambda: commit.is_done
 
     def _log_failure(self, _: object, error: Exception | None) -> None:
         """Warn once for each cause: a deleted topic fails every few seconds."""

@@ -13,8 +13,7 @@ from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
 from spark_kafka_source.consumer.column_names import checked_columns
-from spark_kafka_source.consumer.commit import Commit, CommitCallback
-from spark_kafka_source.consumer.commits import Commits
+from spark_kafka_source.consumer.commits import CommitCallback, Commits
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.consumer_records import ConsumerRecords, Taken
 from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
@@ -182,7 +181,7 @@ class Consumer:
     async def _describe_unknown(self, names: list[str], deadline: Deadline) -> list[Topic]:
         return await self._subscription.describe(names, deadline)
 
-    def _begin_commit(self, timeout_ms: int | None) -> Commit | None:
+    def _begin_commit(self, timeout_ms: int | None) -> Callable[[], bool]:
         return self._commits.begin_automatic(timeout_ms)
 
     # -- what to read ------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The dead letters of a consumer: its records are handed out once the bad ones are written."""
 
 import logging
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from spark_kafka_source import dead_letters
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.background import Answer, Background
+from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.net import Running
@@ -29,7 +30,7 @@ class _Held:
     chunk: Chunk
     batch: pa.RecordBatch
     count: int
-    writing: Answer[None]
+    writing: Future[None]
 
 
 class LetterWrites:
@@ -44,7 +45,6 @@ class LetterWrites:
         # Others than those of schema lookups, because these may last for minutes.
         self._writes = Background(waiting.wakeup)
         self._checking: Running[None] | None = None
-        self._is_checked = False
         self._held: dict[TopicPartition, _Held] = {}
         self.count = 0
         """How many letters were written so far."""
@@ -62,17 +62,17 @@ class LetterWrites:
         """
         if topic == self._topic:
             raise letters_are_read(topic)
-        if self._is_checked:
-            return
         if self._checking is None:
             self._checking = self._lookups.begin(
                 dead_letters.check_topic(self._client, self._topic)
             )
         if not self._checking.is_done:
             raise NotKnownYetError
-        checked, self._checking = self._checking, None
-        checked.result()
-        self._is_checked = True
+        try:
+            self._checking.result()
+        except Exception:
+            self._checking = None  # The next call checks again.
+            raise
 
     def write(self, chunk: Chunk, batch: pa.RecordBatch, letters: Letters) -> None:
         """Begin to write letters, and hold the chunk's good records. Raises `NotKnownYetError`."""
@@ -98,7 +98,7 @@ class LetterWrites:
         if held is None or held.chunk is not chunk:
             self._held.pop(chunk.topic_partition, None)  # The consumer has left that chunk.
             return None
-        if not held.writing.is_done:
+        if not held.writing.done():
             raise NotKnownYetError
         del self._held[chunk.topic_partition]
         held.writing.result()

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Retry, Topic
-from spark_kafka_source.consumer.commit import Commit
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry, Retry, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.consumer.rebalance_listener import GivenListener
@@ -40,7 +39,7 @@ class _GivingUp:
     """Partitions that are held back until their offsets are committed."""
 
     partitions: frozenset[TopicPartition]
-    commit: Commit
+    is_committed: Callable[[], bool]
 
 
 class Subscription:
@@ -58,12 +57,12 @@ class Subscription:
         positions: Positions,
         waiting: Waiting,
         *,
-        begin_commit: Callable[[int | None], Commit | None],
+        begin_commit: Callable[[int | None], Callable[[], bool]],
         metrics: GroupMetrics,
     ) -> None:
         """Keep the parts. `begin_commit` gets a timeout in ms, and commits the positions.
 
-        It returns None if there is nothing to commit.
+        It returns a function that returns whether they are committed.
         """
         self._client = client
         self._waiting = waiting
@@ -77,8 +76,7 @@ class Subscription:
         self._listener: GivenListener | None = None
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
-        self._look_at_seconds = 0.0
-        self._looks_in_vain = 0
+        self._next_look = NextTry(client.pause_seconds, least_seconds=_LEAST_PAUSE_SECONDS)
         self._seldom = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
         self._look: Running[list[Topic]] | None = None
         self._look_to_join: Running[list[Topic]] | None = None
@@ -122,7 +120,7 @@ class Subscription:
     def next_look_seconds(self) -> float | None:
         """The time of the next topic lookup, on the monotonic clock."""
         is_due = self._looks_for_itself and self._look is None
-        return self._look_at_seconds if is_due else None
+        return self._next_look.at_seconds if is_due else None
 
     def begin(
         self,
@@ -144,7 +142,7 @@ class Subscription:
         if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
             raise letters_are_read(letters)
         self._listener, self.topics, self._pattern = listener, wanted, compiled
-        self._look_at_seconds, self._looks_in_vain = 0.0, 0
+        self._next_look.reset()
         self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
         self._missing = MissingTopics()
@@ -187,9 +185,8 @@ class Subscription:
         """
         left_ms = deadline.remaining_ms()
         commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
-        commit = self._begin_commit(commit_by.remaining_ms())
-        if commit is not None:
-            await self._waiting.until(lambda: commit.is_done, commit_by)
+        is_committed = self._begin_commit(commit_by.remaining_ms())
+        await self._waiting.until(is_committed, commit_by)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -202,7 +199,7 @@ class Subscription:
         Raises `BrokerError`, and the listener's errors.
         """
         self._take_look()
-        if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
+        if self._looks_for_itself and self._next_look.is_due:
             self._begin_look()
         if self._membership is not None:
             self._positions.hold(())
@@ -238,9 +235,8 @@ class Subscription:
         A commit for other partitions does not count: only those were held back since it began.
         """
         if self._giving_up is None or self._giving_up.partitions != partitions:
-            commit = self._begin_commit(None)
-            self._giving_up = None if commit is None else _GivingUp(partitions, commit)
-        return self._giving_up is None or self._giving_up.commit.is_done
+            self._giving_up = _GivingUp(partitions, self._begin_commit(None))
+        return self._giving_up.is_committed()
 
     @property
     def _looks_for_itself(self) -> bool:
@@ -282,7 +278,7 @@ class Subscription:
             asked = look.result()
             self._has_looked = True
         except RemoteError as error:
-            self._look_again(self._client.pause_seconds)
+            self._next_look.failed()
             if not error.retriable and not isinstance(error, KafkaTimeoutError):
                 raise
             logger.warning("%s; trying again", error)
@@ -307,18 +303,14 @@ class Subscription:
         """
         is_missing = any(each.error.code for each in found)
         if is_missing and (self._membership is None or self._pattern is not None):
-            self._look_again(self._client.pause_seconds)
+            self._next_look.failed()
         elif is_missing or not found:
-            self._look_again(self._seldom.pause_seconds)
+            self._next_look.failed(self._seldom.pause_seconds)
         else:
             age_seconds = self._client.config.metadata_max_age_ms / 1000
-            self._look_at_seconds, self._looks_in_vain = time.monotonic() + age_seconds, 0
+            self._next_look.succeeded()
+            self._next_look.at_seconds = time.monotonic() + age_seconds
             self._has_found_all = True
-
-    def _look_again(self, pause_seconds: Callable[[int], float]) -> None:
-        self._looks_in_vain += 1
-        pause = max(pause_seconds(self._looks_in_vain), _LEAST_PAUSE_SECONDS)
-        self._look_at_seconds = time.monotonic() + pause
 
     def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
         """Return a topic's partitions. A topic with an error keeps its present ones."""
@@ -350,7 +342,7 @@ class Subscription:
         """Handle new partitions. See `RebalanceListener`."""
         group = self._config.group
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
-            self._look_at_seconds = 0.0  # A new topic may be the cause of the rebalance.
+            self._next_look.at_seconds = 0.0  # A new topic may be the cause of the rebalance.
         self._metrics.rebalance_ended()
         if self._membership is not None:
             assignment = self._membership.assignment

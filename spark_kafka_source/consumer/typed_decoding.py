@@ -1,6 +1,7 @@
 """Typed record batches of a consumer, with schema lookups in other threads."""
 
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -10,7 +11,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.background import Answer, Background
+from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.consumer.waiting import Waiting
@@ -147,7 +148,7 @@ class _Answers(Generic[K, V]):
 
     def __init__(self, lookups: Background, question: Callable[[K], V]) -> None:
         self._lookups, self._question = lookups, question
-        self._under_way: dict[K, Answer[V]] = {}
+        self._under_way: dict[K, Future[V]] = {}
 
     def get(self, key: K) -> V:
         """Return the answer, once. Without one, ask and raise `NotKnownYetError`.
@@ -158,7 +159,7 @@ class _Answers(Generic[K, V]):
         if lookup is None:
             self._under_way[key] = self._lookups.ask(partial(self._question, key))
             raise NotKnownYetError
-        if not lookup.is_done:
+        if not lookup.done():
             raise NotKnownYetError
         del self._under_way[key]
         return lookup.result()
