@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.consumer.letter_writes import LetterWrites
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 
-__all__ = ["LetterWrites", "TypedDecoding"]
+__all__ = ["TypedDecoding"]
 
 if not TYPE_CHECKING:
-    __getattr__ = importing(
-        __name__, {"LetterWrites": "letter_writes", "TypedDecoding": "typed_decoding"}
-    )
+    __getattr__ = importing(__name__, {"TypedDecoding": "typed_decoding"})

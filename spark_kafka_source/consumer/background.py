@@ -3,8 +3,9 @@
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import copy_context
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.net.conversation import InterruptedConversationError
@@ -17,48 +18,23 @@ _MOST_AT_ONCE = 8
 _LAST_WORDS_MS = 1_000
 
 
-class Answer(Generic[T]):
-    """The answer to one question. Once `is_done`, `result` returns it or raises the error."""
-
-    def __init__(self, question: Callable[[], T]) -> None:
-        self._question = question
-        self._answer: T | None = None
-        self._error: Exception | None = None
-        self.is_done = False
-
-    def result(self) -> T:
-        """Return the answer; call it once `is_done`. Raises what the question raised."""
-        if self._error is not None:
-            raise self._error
-        return cast(T, self._answer)
-
-    def find(self) -> None:
-        """Ask, and wait for the answer."""
-        try:
-            self._answer = self._question()
-        except Exception as error:
-            self._error = error
-        except BaseException as error:
-            self._error = InterruptedConversationError(f"interrupted by {error!r}")
-            raise
-        finally:
-            self.is_done = True
-
-
 class Background:
-    """Questions beside the thread of a consumer. Each answer wakes `done`."""
+    """Questions beside the thread of a consumer. Each answer wakes `done`.
+
+    Once a future is `done()`, its `result()` returns the answer or raises the question's error.
+    """
 
     def __init__(self, done: Wakeup) -> None:
         self._done = done
         self._lock = threading.Lock()
-        self._waiting: deque[Answer[Any]] = deque()
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._busy: set[threading.Thread] = set()
 
-    def ask(self, question: Callable[[], T]) -> Answer[T]:
+    def ask(self, question: Callable[[], T]) -> "Future[T]":
         """Begin to ask. Another thread calls the question."""
-        answer = Answer(question)
+        answer: Future[T] = Future()
         with self._lock:
-            self._waiting.append(answer)
+            self._waiting.append((answer, question))
             if len(self._busy) >= _MOST_AT_ONCE:
                 return answer
             run = copy_context().run  # So errors in the thread name settings as the user does.
@@ -95,6 +71,12 @@ class Background:
             with self._lock:
                 if not self._waiting:
                     return
-                answer = self._waiting.popleft()
-            answer.find()
+                answer, question = self._waiting.popleft()
+            try:
+                answer.set_result(question())
+            except Exception as error:
+                answer.set_exception(error)
+            except BaseException as error:
+                answer.set_exception(InterruptedConversationError(f"interrupted by {error!r}"))
+                raise
             self._done.wake()

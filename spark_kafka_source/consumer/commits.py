@@ -1,121 +1,204 @@
-"""Commits of a consumer: requested and automatic ones."""
+"""Commits of a consumer: requested and automatic ones, one after another.
+
+So no commit overtakes another: a commit that waits comes after all earlier asynchronous ones.
+"""
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from spark_kafka_source.consumer.committer import Commit, CommitCallback, Committer, Wait
+from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.partition_arguments import Offsets
-from spark_kafka_source.consumer.partition_arguments import offsets as checked_offsets
+from spark_kafka_source.consumer.partition_arguments import (
+    Offsets,
+    OneOrMany,
+    topic_partitions,
+)
+from spark_kafka_source.consumer.partition_arguments import (
+    offsets as checked_offsets,
+)
 from spark_kafka_source.consumer.subscription import Subscription
-from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.consumer.waiting import Waiting
+from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError, LocalError
 from spark_kafka_source.fetch.positions import Positions
-from spark_kafka_source.groups import GroupProtocol, MemberOf, OffsetAndMetadata
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.groups import (
+    GroupProtocol,
+    MemberOf,
+    OffsetAndMetadata,
+    commit_offsets,
+    committed,
+)
+from spark_kafka_source.net import Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-_COMMIT = "commit"
+CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
+"""A function of the offsets, and the error of their commit or None."""
+
+_MOST_WAITING = 1_000
+
+
+@dataclass(slots=True)
+class Commit:
+    """Offsets on their way to the group. Once `is_done`, `error` is their error, or None."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    member_of: MemberOf | None
+    deadline: Deadline
+    callback: CommitCallback | None
+    is_done: bool = False
+    error: Exception | None = None
+    took_ms: float = 0.0
 
 
 class Commits:
-    """Committed offsets of one consumer. `committer` is None without a group."""
+    """Commits of one consumer. Its calls let them go on, and run their callbacks."""
 
     def __init__(
         self,
+        client: KafkaClient,
         config: ConsumerConfig,
         positions: Positions,
         subscription: Subscription,
-        committer: Committer | None,
-        wait: Wait,
+        waiting: Waiting,
+        *,
+        on_commit: Callable[[float], None],
     ) -> None:
-        """Keep the parts. The consumer's thread waits for commits by `wait`."""
+        """Keep the parts. `on_commit` gets the duration of each commit in ms."""
+        self._client = client
         self._config = config
-        self._wait = wait
+        self._group_id = None if config.group is None else config.group.group_id
         self._positions = positions
         self._subscription = subscription
-        self._committer = committer
-        self._by_itself = committer is not None and config.poll.enable_auto_commit
-        self._due_seconds: float | None = None
+        self._waiting = waiting
+        self._on_commit = on_commit
+        self._by_itself = self._group_id is not None and config.poll.enable_auto_commit
+        self._queue: deque[Commit] = deque()
+        self._finished: deque[Commit] = deque()
+        self._running: Running[None] | None = None
+        self._is_telling = False
         self._automatic: Commit | None = None
         self._last_failure = ""
+        self.due_seconds: float | None = None
+        """The time of the next automatic commit, on the monotonic clock."""
 
-    async def commit(self, offsets: Offsets | None, timeout_ms: int) -> None:
-        """Commit these offsets, or the positions, after all earlier commits, and wait."""
-        committer = self._group_committer()
-        wanted = self._consumed() if offsets is None else checked_offsets(offsets, _COMMIT)
-        if wanted:
-            await committer.commit(wanted, self._member_of, timeout_ms, self._wait)
+    # -- requested ones ----------------------------------------------------------------------------
+
+    async def commit(self, offsets: Offsets | None, timeout_ms: int | None) -> None:
+        """Commit these offsets, or the positions, after all earlier commits, and wait.
+
+        Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`, `WakeupError`, and the
+        errors of callbacks.
+        """
+        group_id, wanted = self._needed_group(), self._wanted(offsets)
+        if not wanted:
+            return
+        commit = self._begin(wanted, timeout_ms)
+        in_time = await self._waiting.in_time(lambda: commit.is_done, commit.deadline)
+        self._run_callbacks()
+        if not in_time:
+            raise KafkaTimeoutError(
+                f"OffsetCommit to group {group_id!r}: not done within "
+                f"{commit.deadline.timeout_ms} ms"
+            )
+        if commit.error is not None:
+            raise commit.error
 
     def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
         """Commit without waiting. A later call, such as `attend`, runs the callback."""
-        committer = self._group_committer()
-        wanted = self._consumed() if offsets is None else checked_offsets(offsets, _COMMIT)
-        committer.run_callbacks()
-        committer.begin(wanted, self._member_of, callback=callback)
+        self._needed_group()
+        wanted = self._wanted(offsets)
+        self._run_callbacks()
+        self._begin(wanted, None, callback)
 
     async def committed(
-        self, topic_partitions: Iterable[TopicPartition], timeout_ms: int
+        self, given: OneOrMany, timeout_ms: int | None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return the group's last committed offsets, None for partitions without one."""
+        self._needed_group()
+        partitions = topic_partitions(given)
+        found = await self._waiting.ask(
+            "OffsetFetch", lambda time_ms: self.found(partitions, time_ms), timeout_ms
+        )
+        return {each: found.get(each) for each in partitions}
+
+    async def found(
+        self, partitions: Iterable[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Return the group's offsets, without partitions that have none. Empty without a group."""
-        if self._committer is None:
+        if self._group_id is None:
             return {}
-        return await self._committer.committed(topic_partitions, self._member_of, timeout_ms)
+        return await committed(
+            self._client,
+            self._group_id,
+            partitions,
+            timeout_ms=timeout_ms,
+            member_of=self._member_of,
+        )
 
-    def require_group(self) -> None:
-        """Raise `ConfigurationError` without a group."""
-        self._group_committer()
+    def _needed_group(self) -> str:
+        if self._group_id is None:
+            expected = "Give it, to commit to the group"
+            raise ConfigurationError("kafka.group.id", "is missing", expected)
+        return self._group_id
 
-    @property
-    def due_seconds(self) -> float | None:
-        """The time of the next automatic commit, on the monotonic clock."""
-        return self._due_seconds
+    def _wanted(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        return self.consumed() if offsets is None else checked_offsets(offsets, "commit")
+
+    def consumed(
+        self, partitions: Collection[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the known positions of these partitions, or of all."""
+        asked = self._positions if partitions is None else map(self._positions.get, partitions)
+        return {
+            each.topic_partition: OffsetAndMetadata(each.next.offset, each.next.leader_epoch)
+            for each in asked
+            if each is not None and each.next is not None
+        }
+
+    # -- automatic ones ----------------------------------------------------------------------------
 
     def attend(self) -> None:
         """Run callbacks, and commit the positions if an automatic commit is due."""
-        if self._committer is not None:
-            self._committer.run_callbacks()
+        self._run_callbacks()
         if not self._by_itself:
             return
         now_seconds = time.monotonic()
-        if self._due_seconds is not None and now_seconds < self._due_seconds:
+        if self.due_seconds is not None and now_seconds < self.due_seconds:
             return
-        if self._due_seconds is not None and self._is_idle:
+        # A slow coordinator gets no queue of them.
+        is_idle = self._automatic is None or self._automatic.is_done
+        if self.due_seconds is not None and is_idle:
             self.commit_consumed_async()
-        self._due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether the last automatic commit is done, so a slow coordinator gets no queue."""
-        return self._automatic is None or self._automatic.is_done
+        self.due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
 
     def commit_consumed_async(self) -> None:
         """Begin an automatic commit, except for a group member outside of a generation."""
-        can_be = not self._subscription.in_group or self._subscription.member() is not None
-        if can_be:
+        if not self._subscription.in_group or self._subscription.member() is not None:
             self.begin_automatic()
 
     async def commit_before_giving_up(self, deadline: Deadline) -> None:
         """Commit the positions if commits are automatic, and wait. A failure is only logged."""
-        commit = self.begin_automatic(deadline.remaining_ms())
-        if commit is not None:
-            await self._wait(lambda: commit.is_done, deadline)
+        is_done = self.begin_automatic(deadline.remaining_ms())
+        await self._waiting.until(is_done, deadline)
 
-    def begin_automatic(self, timeout_ms: int | None = None) -> Commit | None:
-        """Begin to commit the positions if commits are automatic. A failure is only logged."""
-        consumed = self._consumed()
-        if not self._by_itself or self._committer is None or not consumed:
-            return None
+    def begin_automatic(self, timeout_ms: int | None = None) -> Callable[[], bool]:
+        """Begin to commit the positions if commits are automatic. A failure is only logged.
+
+        Return a function that returns whether the commit is done, or was not needed.
+        """
+        consumed = self.consumed()
+        if not self._by_itself or not consumed:
+            return lambda: True
         try:
-            self._automatic = self._committer.begin(
-                consumed, self._member_of, timeout_ms, self._log_failure
-            )
+            self._automatic = commit = self._begin(consumed, timeout_ms, self._log_failure)
         except LocalError as error:  # Too many commits wait already.
             self._log_failure(consumed, error)
-            return None
-        return self._automatic
+            return lambda: True
+        return lambda: commit.is_done
 
     def _log_failure(self, _: object, error: Exception | None) -> None:
         """Warn once for each cause: a deleted topic fails every few seconds."""
@@ -124,20 +207,21 @@ class Commits:
             logger.warning("Offsets were not committed: %s", text)
         self._last_failure = text
 
-    async def close(self, deadline: Deadline) -> None:
-        """Wait for the requested commits until the deadline, and run their callbacks."""
-        if self._committer is not None:
-            committer = self._committer
-            await self._wait(lambda: committer.is_idle, deadline)
-            committer.close()
-            committer.run_callbacks()
+    # -- the queue ---------------------------------------------------------------------------------
 
-    def _group_committer(self) -> Committer:
-        if self._committer is None:
-            raise ConfigurationError(
-                "kafka.group.id", "is missing", "Give it, to commit to the group"
-            )
-        return self._committer
+    def _begin(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        timeout_ms: int | None,
+        callback: CommitCallback | None = None,
+    ) -> Commit:
+        if len(self._queue) >= _MOST_WAITING:
+            raise LocalError(f"{_MOST_WAITING} commits to group {self._group_id!r} wait already")
+        deadline = Deadline.after_ms(self._waiting.default_ms if timeout_ms is None else timeout_ms)
+        commit = Commit(dict(offsets), self._member_of, deadline, callback)
+        self._queue.append(commit)
+        self._go_on()
+        return commit
 
     @property
     def _member_of(self) -> MemberOf | None:
@@ -156,18 +240,62 @@ class Commits:
             return self._subscription.member
         return lambda: member
 
-    def next_offsets(
-        self, topic_partitions: Collection[TopicPartition]
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the known positions of these partitions."""
-        found = {each: self._positions[each].next for each in topic_partitions}
-        return {
-            each: OffsetAndMetadata(at.offset, at.leader_epoch) for each, at in found.items() if at
-        }
+    def _go_on(self) -> None:
+        # A Ctrl-C may have ended the conversation. The queue has its commit still.
+        if self._queue and (self._running is None or self._running.is_done):
+            self._running = self._waiting.commits.begin(self._commit_waiting())
 
-    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        return {
-            each.topic_partition: OffsetAndMetadata(each.next.offset, each.next.leader_epoch)
-            for each in self._positions
-            if each.next is not None
-        }
+    async def _commit_waiting(self) -> None:
+        while self._queue:
+            commit = self._queue[0]
+            began_seconds = time.monotonic()
+            try:
+                await self._request(commit)
+            except Exception as error:
+                commit.error = error
+            commit.took_ms = (time.monotonic() - began_seconds) * 1000
+            self._end_first()
+
+    async def _request(self, commit: Commit) -> None:
+        await commit_offsets(
+            self._client,
+            self._needed_group(),
+            {where: at.offset for where, at in commit.offsets.items()},
+            leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
+            metadata={where: at.metadata for where, at in commit.offsets.items()},
+            member_of=commit.member_of,
+            timeout_ms=max(1, commit.deadline.remaining_ms()),
+        )
+
+    def _end_first(self) -> None:
+        commit = self._queue.popleft()
+        self._finished.append(commit)
+        commit.is_done = True
+
+    def _run_callbacks(self) -> None:
+        """Call the callbacks of finished commits, in order."""
+        self._go_on()
+        if self._is_telling:  # A callback may commit, too.
+            return
+        self._is_telling = True
+        try:
+            while self._finished:
+                commit = self._finished.popleft()
+                self._on_commit(commit.took_ms)
+                if commit.callback is not None:
+                    commit.callback(commit.offsets, commit.error)
+        finally:
+            self._is_telling = False
+
+    async def close(self, deadline: Deadline) -> None:
+        """Wait for the requested commits until the deadline, and run all callbacks.
+
+        Commits that are not done then are given up. Their callbacks get the error.
+        """
+        await self._waiting.until(lambda: not self._queue, deadline)
+        if self._running is not None:
+            self._running.give_up()
+        while self._queue:
+            self._queue[0].error = ClosedError("the consumer was closed before the commit ended")
+            self._end_first()
+        self._run_callbacks()

@@ -1,6 +1,7 @@
 """The dead letters of a consumer: its records are handed out once the bad ones are written."""
 
 import logging
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,9 +9,10 @@ import pyarrow as pa
 
 from spark_kafka_source import dead_letters
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.background import Answer, Background
+from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.unread import NotKnownYetError
-from spark_kafka_source.net import Conversations, Running
+from spark_kafka_source.consumer.waiting import Waiting
+from spark_kafka_source.net import Running
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import Letters, letters_are_read
@@ -28,7 +30,7 @@ class _Held:
     chunk: Chunk
     batch: pa.RecordBatch
     count: int
-    writing: Answer[None]
+    writing: Future[None]
 
 
 class LetterWrites:
@@ -37,19 +39,12 @@ class LetterWrites:
     So a silent leader of the topic of dead letters prolongs no poll, and other partitions go on.
     """
 
-    def __init__(
-        self,
-        destination: "dead_letters.Destination",
-        client: KafkaClient,
-        lookups: Conversations,
-        writes: Background,
-    ) -> None:
-        """`writes` is for these writes alone: they may last for minutes."""
-        self._topic, self._writes = destination.topic, writes
-        self._client, self._lookups = client, lookups
-        self._writer = dead_letters.DeadLetters(destination)
+    def __init__(self, client: KafkaClient, topic: str, waiting: Waiting) -> None:
+        self._client, self._topic, self._lookups = client, topic, waiting.lookups
+        self._writer = dead_letters.DeadLetters(dead_letters.Destination(client.config, topic))
+        # Others than those of schema lookups, because these may last for minutes.
+        self._writes = Background(waiting.wakeup)
         self._checking: Running[None] | None = None
-        self._is_checked = False
         self._held: dict[TopicPartition, _Held] = {}
         self.count = 0
         """How many letters were written so far."""
@@ -67,17 +62,17 @@ class LetterWrites:
         """
         if topic == self._topic:
             raise letters_are_read(topic)
-        if self._is_checked:
-            return
         if self._checking is None:
             self._checking = self._lookups.begin(
                 dead_letters.check_topic(self._client, self._topic)
             )
         if not self._checking.is_done:
             raise NotKnownYetError
-        checked, self._checking = self._checking, None
-        checked.result()
-        self._is_checked = True
+        try:
+            self._checking.result()
+        except Exception:
+            self._checking = None  # The next call checks again.
+            raise
 
     def write(self, chunk: Chunk, batch: pa.RecordBatch, letters: Letters) -> None:
         """Begin to write letters, and hold the chunk's good records. Raises `NotKnownYetError`."""
@@ -103,7 +98,7 @@ class LetterWrites:
         if held is None or held.chunk is not chunk:
             self._held.pop(chunk.topic_partition, None)  # The consumer has left that chunk.
             return None
-        if not held.writing.is_done:
+        if not held.writing.done():
             raise NotKnownYetError
         del self._held[chunk.topic_partition]
         held.writing.result()

@@ -1,10 +1,11 @@
 """What a consumer's user asks of the cluster: topics, and offsets of logs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.consumer.subscription import describe_topics
+from spark_kafka_source.consumer.partition_arguments import OneOrMany, topic_partitions
+from spark_kafka_source.consumer.topics import describe_topics
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import LocalError, ProtocolError
@@ -15,7 +16,6 @@ from spark_kafka_source.fetch.offsets import (
     OffsetAndTimestamp,
     offsets_for_times,
 )
-from spark_kafka_source.net import Deadline
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -23,7 +23,7 @@ Timestamps = Mapping[TopicPartition, int]
 
 
 class LogLookups:
-    """Questions to the cluster. Each waits up to its timeout, and can be woken."""
+    """Questions to the cluster; see `KafkaConsumer`. Each can be woken."""
 
     def __init__(
         self, client: KafkaClient, waiting: Waiting, isolation_level: IsolationLevel
@@ -32,54 +32,60 @@ class LogLookups:
         self._waiting = waiting
         self._isolation_level = isolation_level
 
-    async def describe(self, names: list[str] | None, timeout_ms: int) -> list[Topic]:
-        """Return these topics, or all for None."""
-        return await self._waiting.ask(
-            "Metadata",
-            describe_topics(self._client, names, Deadline.after_ms(timeout_ms)),
-            timeout_ms,
-        )
+    async def list_topics(self, timeout_ms: int | None) -> dict[str, Topic]:
+        """Return all topics that this user may see."""
+        return {each.name: each for each in await self._describe(None, timeout_ms)}
 
-    async def partitions_of(self, topic: str, timeout_ms: int) -> list[PartitionInfo]:
-        """Return the partitions of a topic. Raises `BrokerError` if there is no such topic."""
-        for found in await self.describe([topic], timeout_ms):
+    async def partitions_for(self, topic: str, timeout_ms: int | None) -> list[PartitionInfo]:
+        """Return the partitions of a topic."""
+        for found in await self._describe([topic], timeout_ms):
             if found.error.code:
                 raise topic_failure(found.error, topic)
             return found.partition_infos
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 
-    async def beginnings(
-        self, partitions: Collection[TopicPartition], timeout_ms: int
-    ) -> dict[TopicPartition, int]:
-        """Return the first offsets."""
-        return await self._at(dict.fromkeys(partitions, EARLIEST_TIMESTAMP), timeout_ms)
+    async def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:
+        return await self._waiting.ask(
+            "Metadata",
+            lambda time_ms: describe_topics(self._client, names, timeout_ms=time_ms),
+            timeout_ms,
+        )
 
-    async def ends(
-        self, partitions: Collection[TopicPartition], timeout_ms: int
+    async def beginning_offsets(
+        self, given: OneOrMany, timeout_ms: int | None
+    ) -> dict[TopicPartition, int]:
+        """Return the first offset that each partition still has."""
+        return await self._ends(given, EARLIEST_TIMESTAMP, timeout_ms)
+
+    async def end_offsets(
+        self, given: OneOrMany, timeout_ms: int | None
     ) -> dict[TopicPartition, int]:
         """Return the offsets after the last records that the isolation level shows."""
-        return await self._at(dict.fromkeys(partitions, LATEST_TIMESTAMP), timeout_ms)
+        return await self._ends(given, LATEST_TIMESTAMP, timeout_ms)
 
-    async def for_times(
-        self, timestamps_ms: Timestamps, timeout_ms: int
+    async def offsets_for_times(
+        self, timestamps_ms: Timestamps, timeout_ms: int | None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offsets at or after these times. Raises `LocalError` for one below 0."""
+        topic_partitions(timestamps_ms)
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
         found = await self._list(timestamps_ms, timeout_ms)
         return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
 
-    async def _at(self, timestamps: Timestamps, timeout_ms: int) -> dict[TopicPartition, int]:
-        found = await self._list(timestamps, timeout_ms)
+    async def _ends(
+        self, given: OneOrMany, end: int, timeout_ms: int | None
+    ) -> dict[TopicPartition, int]:
+        found = await self._list(dict.fromkeys(topic_partitions(given), end), timeout_ms)
         return {each: at.offset for each, at in found.items()}
 
     async def _list(
-        self, timestamps: Timestamps, timeout_ms: int
+        self, timestamps: Timestamps, timeout_ms: int | None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         level = self._isolation_level
         return await self._waiting.ask(
             "ListOffsets",
-            offsets_for_times(self._client, timestamps, level, timeout_ms=timeout_ms),
+            lambda time_ms: offsets_for_times(self._client, timestamps, level, timeout_ms=time_ms),
             timeout_ms,
         )

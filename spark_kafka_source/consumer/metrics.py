@@ -11,7 +11,9 @@ from typing import Protocol
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import Sensor, SensorConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
+from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
 LAG = "records-lag"
@@ -33,6 +35,11 @@ class Metrics:
         self._clock = clock
         self._polled_at_seconds: float | None = None
         self._since_last_poll_seconds = 0.0
+
+    def fetched(self, done: FetchDone) -> None:
+        """Record a fetch."""
+        self.fetch_ms.record(done.seconds * 1000)
+        self.fetched_bytes.record(done.size_bytes)
 
     def poll_began(self) -> None:
         """Record the start of a poll."""
@@ -93,15 +100,16 @@ class HasCounts(Protocol):
 
 
 class PartitionMetrics:
-    """The metrics of a consumer's partitions. `end_of` returns the end that counts, or None."""
+    """The metrics of a consumer's partitions."""
 
-    def __init__(self, positions: Positions, end_of: Callable[[Position], int | None]) -> None:
+    def __init__(self, positions: Positions, isolation_level: IsolationLevel) -> None:
         self._positions = positions
-        self._end_of = end_of
+        self._committed_only = isolation_level is IsolationLevel.READ_COMMITTED
 
     def lag(self, position: Position) -> int | None:
         """Return the number of offsets up to the last known end, or None."""
-        return position.lag(self._end_of(position))
+        end = position.last_stable_offset if self._committed_only else position.high_watermark
+        return position.lag(end)
 
     def lag_or_nan(self, topic_partition: TopicPartition) -> float:
         """Return the lag in a partition; NaN if it is not known."""

@@ -5,7 +5,7 @@ A text can be iterated over, too, so it could pass for a collection of partition
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, SupportsIndex, TypeAlias, TypeGuard
 
 from spark_kafka_source.errors import LocalError, in_short
 from spark_kafka_source.groups import OffsetAndMetadata
@@ -20,10 +20,10 @@ _PAIR = 2
 
 def topic_partition(given: object) -> TopicPartition:
     """Return a partition, given as a pair of topic and number. Raises `LocalError` otherwise."""
-    if _is_pair(given):
-        topic, number = given
-        if not isinstance(number, bool) and hasattr(number, "__index__") and index(number) >= 0:
-            return TopicPartition(topic, index(number))
+    if is_one(given):
+        number = whole(given[1])
+        if number is not None and number >= 0:
+            return TopicPartition(given[0], number)
     raise LocalError(
         "A partition is given by its topic and number, as TopicPartition('events', 0); "
         f"found {in_short(given)}"
@@ -35,9 +35,16 @@ def topic_partitions(*given: object) -> list[TopicPartition]:
     return [topic_partition(each) for one in given for each in _each_of(one)]
 
 
-def is_one(given: object) -> bool:
+def is_one(given: object) -> TypeGuard[tuple[str, Any]]:
     """Return whether one partition is given, and not a collection of them."""
-    return _is_pair(given)
+    return isinstance(given, tuple) and len(given) == _PAIR and isinstance(given[0], str)
+
+
+def whole(given: object) -> int | None:
+    """Return a whole number, such as one of NumPy, as an int, and None for anything else."""
+    if isinstance(given, bool) or not isinstance(given, SupportsIndex):
+        return None
+    return index(given)
 
 
 def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -55,8 +62,12 @@ def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
 
 def offset(given: object, where: object, to: str) -> OffsetAndMetadata:
     """Return one offset, given as a number or with its metadata. Raises `LocalError` otherwise."""
-    found = given if isinstance(given, OffsetAndMetadata) else _numbered(given)
-    if found is None:
+    number = whole(given)
+    if isinstance(given, OffsetAndMetadata):
+        found = given
+    elif number is not None:
+        found = OffsetAndMetadata(number)
+    else:
         raise LocalError(
             f"Cannot {to} offset {in_short(given)} of {where}: give a whole number, or an "
             "OffsetAndMetadata"
@@ -66,17 +77,7 @@ def offset(given: object, where: object, to: str) -> OffsetAndMetadata:
     return found
 
 
-def _numbered(given: object) -> OffsetAndMetadata | None:
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        return None
-    return OffsetAndMetadata(index(given))
-
-
 def _each_of(given: object) -> Iterable[object]:
-    if _is_pair(given) or isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if is_one(given) or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return [given]
     return given
-
-
-def _is_pair(given: object) -> TypeGuard[tuple[str, Any]]:
-    return isinstance(given, tuple) and len(given) == _PAIR and isinstance(given[0], str)

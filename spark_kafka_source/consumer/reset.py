@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from spark_kafka_source.client import Topic
+from spark_kafka_source.consumer.topics import MissingTopics
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.fetch.losses import LogTruncatedError, RecordsLostError, TopicGoneError
@@ -18,7 +19,7 @@ class Resetting:
 
     def __init__(self, policy: ResetPolicy) -> None:
         self._policy = policy
-        self._told: set[str] = set()
+        self._missing = MissingTopics()
         self._told_kinds: set[type[KafkaError]] = set()
 
     def out_of_range(self, position: Position) -> bool:
@@ -54,8 +55,7 @@ class Resetting:
     def described(self, topics: Sequence[Topic]) -> None:
         """Warn once of a missing topic until it is there, because lookups of it repeat."""
         self._told_kinds.clear()
-        for topic in topics:
-            if topic.error.code and topic.error.retriable and topic.name not in self._told:
+        for topic in self._missing.newly(topics):
+            if topic.error.retriable:
                 error = refusal(topic.error, f"Metadata of {topic.name}", topic=topic.name)
                 logger.warning("%s; trying again", error)
-            (self._told.add if topic.error.code else self._told.discard)(topic.name)

@@ -2,9 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from spark_kafka_source.consumer.partition_arguments import Offsets, is_one, topic_partition
-from spark_kafka_source.consumer.partition_arguments import offset as checked_offset
-from spark_kafka_source.consumer.partition_arguments import offsets as checked_offsets
+from spark_kafka_source.consumer.partition_arguments import (
+    Offsets,
+    OneOrMany,
+    is_one,
+    topic_partition,
+    topic_partitions,
+)
+from spark_kafka_source.consumer.partition_arguments import (
+    offset as checked_offset,
+)
+from spark_kafka_source.consumer.partition_arguments import (
+    offsets as checked_offsets,
+)
 from spark_kafka_source.consumer.starts import Starts
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import LocalError
@@ -36,35 +46,41 @@ class Seeking:
         for position, at in [(self._positions[each], at) for each, at in wanted.items()]:
             position.seek(at.offset, at.leader_epoch)
 
-    def reset(self, partitions: Sequence[TopicPartition], policy: ResetPolicy) -> None:
+    def reset(self, given: Sequence[OneOrMany], policy: ResetPolicy) -> None:
         """Let these partitions, or all for none, go on by this policy."""
-        found = [self._positions[each] for each in partitions or self._positions.partitions]
-        for each in found:
+        partitions = topic_partitions(*given) or self._positions.partitions
+        for each in [self._positions[each] for each in partitions]:
             each.reset(policy)
 
-    async def offsets_of(
-        self, partitions: Sequence[TopicPartition], timeout_ms: int
-    ) -> dict[TopicPartition, int]:
-        """Return the positions of these partitions. Look up those that are not known yet.
+    def pause(self, given: Sequence[OneOrMany], *, paused: bool) -> None:
+        """Return no records of these partitions, or return them again."""
+        for each in [self._positions[each] for each in topic_partitions(*given)]:
+            each.paused = paused
+
+    async def position(
+        self, given: OneOrMany, timeout_ms: int | None
+    ) -> int | dict[TopicPartition, int]:
+        """Return one position, or those of several partitions. Look up the unknown ones.
 
         Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        positions = [self._positions[each] for each in partitions]
+        positions = [self._positions[each] for each in topic_partitions(given)]
         unknown = [each for each in positions if each.next is None]
         if unknown:
             await self._find(unknown, timeout_ms)
-        return {
+        found = {
             each.topic_partition: each.next.offset if each.next is not None else NO_OFFSET
             for each in positions
         }
+        return found[positions[0].topic_partition] if is_one(given) else found
 
-    async def _find(self, positions: Sequence[Position], timeout_ms: int) -> None:
+    async def _find(self, positions: Sequence[Position], timeout_ms: int | None) -> None:
         wanted = {each.topic_partition: each.reset_to for each in positions}
         found: dict[TopicPartition, OffsetAndEpoch] = {}
         names = ", ".join(map(str, wanted))
         await self._waiting.ask(
             f"position of {names}",
-            self._starts.find(wanted, found, timeout_ms),
+            lambda time_ms: self._starts.find(wanted, found, time_ms),
             timeout_ms,
         )
         for each in positions:

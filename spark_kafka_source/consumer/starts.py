@@ -10,12 +10,13 @@ from spark_kafka_source.fetch.offsets import (
     OffsetAndTimestamp,
     offsets_for_times,
 )
+from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
 
 Committed = Callable[
-    [Collection[TopicPartition], int], Conversation[Mapping[TopicPartition, OffsetAndEpoch]]
+    [Collection[TopicPartition], int], Conversation[Mapping[TopicPartition, OffsetAndMetadata]]
 ]
 """A conversation about the partitions, with a timeout in ms.
 
@@ -51,7 +52,10 @@ class Starts:
         deadline = Deadline.after_ms(timeout_ms)
         uncommitted = [where for where, policy in wanted.items() if policy is None]
         if uncommitted:
-            found.update(await self._committed(uncommitted, timeout_ms))
+            committed = await self._committed(uncommitted, timeout_ms)
+            found.update(
+                {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in committed.items()}
+            )
         policies = {
             where: policy or self._reset for where, policy in wanted.items() if where not in found
         }

@@ -5,26 +5,25 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, Retry, Topic
-from spark_kafka_source.consumer.committer import Commit, Wait
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry, Retry, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.consumer.rebalance_listener import GivenListener
+from spark_kafka_source.consumer.topics import MissingTopics, describe_topics, described_once
+from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaTimeoutError,
     LocalError,
     RemoteError,
-    error_named,
 )
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Conversations, Deadline, Running
+from spark_kafka_source.net import Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
@@ -33,7 +32,6 @@ logger = logging.getLogger(__name__)
 _FAREWELL_MS = 2_000
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
-_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class _GivingUp:
     """Partitions that are held back until their offsets are committed."""
 
     partitions: frozenset[TopicPartition]
-    commit: Commit
+    is_committed: Callable[[], bool]
 
 
 class Subscription:
@@ -57,30 +55,27 @@ class Subscription:
         config: ConsumerConfig,
         assignors: Sequence[Assignor],
         positions: Positions,
+        waiting: Waiting,
         *,
-        lookups: Conversations,
-        begin_commit: Callable[[int | None], Commit | None],
-        wait: Wait,
+        begin_commit: Callable[[int | None], Callable[[], bool]],
         metrics: GroupMetrics,
     ) -> None:
         """Keep the parts. `begin_commit` gets a timeout in ms, and commits the positions.
 
-        It returns None if there is nothing to commit. `end` waits for the commit by `wait`.
+        It returns a function that returns whether they are committed.
         """
         self._client = client
-        self._lookups = lookups
+        self._waiting = waiting
         self._metrics = metrics
         self._config = config
         self._assignors = assignors
         self._positions = positions
         self._begin_commit = begin_commit
-        self._wait = wait
         self._membership: Membership | None = None
         self._listener: GivenListener | None = None
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
-        self._look_at_seconds = 0.0
-        self._looks_in_vain = 0
+        self._next_look = NextTry(client.pause_seconds, least_seconds=_LEAST_PAUSE_SECONDS)
         self._seldom = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
         self._look: Running[list[Topic]] | None = None
         self._look_to_join: Running[list[Topic]] | None = None
@@ -88,7 +83,7 @@ class Subscription:
         self._has_found_all = False
         self._giving_up: _GivingUp | None = None
         self._holds_back = False
-        self._told: set[str] = set()
+        self._missing = MissingTopics()
         self._may_create = config.poll.allow_auto_create_topics
         self._assigned: set[str] = set()
         """Assigned topics that were there once."""
@@ -124,7 +119,7 @@ class Subscription:
     def next_look_seconds(self) -> float | None:
         """The time of the next topic lookup, on the monotonic clock."""
         is_due = self._looks_for_itself and self._look is None
-        return self._look_at_seconds if is_due else None
+        return self._next_look.at_seconds if is_due else None
 
     def begin(
         self,
@@ -146,10 +141,10 @@ class Subscription:
         if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
             raise letters_are_read(letters)
         self._listener, self.topics, self._pattern = listener, wanted, compiled
-        self._look_at_seconds, self._looks_in_vain = 0.0, 0
+        self._next_look.reset()
         self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
-        self._told.clear()
+        self._missing = MissingTopics()
         if self._config.group is not None and self._membership is None:
             client, group = self._client.sibling(), self._config.group
             self._membership = new_membership(
@@ -196,9 +191,8 @@ class Subscription:
         """
         left_ms = deadline.remaining_ms()
         commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
-        commit = self._begin_commit(commit_by.remaining_ms())
-        if commit is not None:
-            await self._wait(lambda: commit.is_done, commit_by)
+        is_committed = self._begin_commit(commit_by.remaining_ms())
+        await self._waiting.until(is_committed, commit_by)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -211,7 +205,7 @@ class Subscription:
         Raises `BrokerError`, and the listener's errors.
         """
         self._take_look()
-        if self._looks_for_itself and time.monotonic() >= self._look_at_seconds:
+        if self._looks_for_itself and self._next_look.is_due:
             self._begin_look()
         if self._membership is not None:
             self._positions.hold(())
@@ -247,9 +241,8 @@ class Subscription:
         A commit for other partitions does not count: only those were held back since it began.
         """
         if self._giving_up is None or self._giving_up.partitions != partitions:
-            commit = self._begin_commit(None)
-            self._giving_up = None if commit is None else _GivingUp(partitions, commit)
-        return self._giving_up is None or self._giving_up.commit.is_done
+            self._giving_up = _GivingUp(partitions, self._begin_commit(None))
+        return self._giving_up.is_committed()
 
     @property
     def _looks_for_itself(self) -> bool:
@@ -268,16 +261,15 @@ class Subscription:
             names = None if self._pattern is not None else self.topics
             # A topic that was there was deleted since: its readers do not make it again.
             create = self._may_create and names is not None and not self._has_found_all
-            deadline = Deadline.after_ms(LOOKUP_MS)
-            self._look = self._lookups.begin(
-                describe_topics(self._client, names, deadline, create=create)
+            self._look = self._waiting.lookups.begin(
+                describe_topics(self._client, names, timeout_ms=LOOKUP_MS, create=create)
             )
         return self._look
 
     async def describe(self, names: list[str], deadline: Deadline) -> list[Topic]:
         """Ask for topics with unknown leaders. A broker may create an assigned one."""
         create = self._may_create and not self.is_active and self._assigned.isdisjoint(names)
-        found = await _ask_for(self._client, names, deadline, create=create)
+        found = await described_once(self._client, names, deadline, create=create)
         self._assigned.update(each.name for each in found if not each.error.code)
         return found
 
@@ -292,13 +284,14 @@ class Subscription:
             asked = look.result()
             self._has_looked = True
         except RemoteError as error:
-            self._look_again(self._client.pause_seconds)
+            self._next_look.failed()
             if not error.retriable and not isinstance(error, KafkaTimeoutError):
                 raise
             logger.warning("%s; trying again", error)
             return
         found = [each for each in asked if self._is_wanted(each)]
-        self._warn_of_unknown(found)
+        for each in self._missing.newly(found):
+            logger.warning("Topic %r: %s; looking for it again", each.name, each.error)
         self._plan_look(found)
         if self._pattern is not None:
             self.topics = frozenset(each.name for each in found)
@@ -306,13 +299,6 @@ class Subscription:
                 self._membership.subscribe(self.topics)
         if self._membership is None:
             self._positions.keep(each for topic in found for each in self._partitions_of(topic))
-
-    def _warn_of_unknown(self, topics: Iterable[Topic]) -> None:
-        """Warn once of each unknown topic, and again if it was there meanwhile."""
-        for topic in topics:
-            if topic.error.code and topic.name not in self._told:
-                logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
-            (self._told.add if topic.error.code else self._told.discard)(topic.name)
 
     def _plan_look(self, found: Collection[Topic]) -> None:
         """Set the time of the look after one that found these topics.
@@ -323,18 +309,14 @@ class Subscription:
         """
         is_missing = any(each.error.code for each in found)
         if is_missing and (self._membership is None or self._pattern is not None):
-            self._look_again(self._client.pause_seconds)
+            self._next_look.failed()
         elif is_missing or not found:
-            self._look_again(self._seldom.pause_seconds)
+            self._next_look.failed(self._seldom.pause_seconds)
         else:
             age_seconds = self._client.config.metadata_max_age_ms / 1000
-            self._look_at_seconds, self._looks_in_vain = time.monotonic() + age_seconds, 0
+            self._next_look.succeeded()
+            self._next_look.at_seconds = time.monotonic() + age_seconds
             self._has_found_all = True
-
-    def _look_again(self, pause_seconds: Callable[[int], float]) -> None:
-        self._looks_in_vain += 1
-        pause = max(pause_seconds(self._looks_in_vain), _LEAST_PAUSE_SECONDS)
-        self._look_at_seconds = time.monotonic() + pause
 
     def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
         """Return a topic's partitions. A topic with an error keeps its present ones."""
@@ -366,7 +348,7 @@ class Subscription:
         """Handle new partitions. See `RebalanceListener`."""
         group = self._config.group
         if group is not None and group.group_protocol is GroupProtocol.CONSUMER:
-            self._look_at_seconds = 0.0  # A new topic may be the cause of the rebalance.
+            self._next_look.at_seconds = 0.0  # A new topic may be the cause of the rebalance.
         self._metrics.rebalance_ended()
         if self._membership is not None:
             assignment = self._membership.assignment
@@ -395,28 +377,3 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
         return None if pattern is None else re.compile(pattern)
     except re.error as error:
         raise LocalError(f"The pattern {pattern!r} is no regular expression: {error}") from error
-
-
-async def describe_topics(
-    client: KafkaClient,
-    names: Iterable[str] | None,
-    deadline: Deadline,
-    *,
-    create: bool = False,
-) -> list[Topic]:
-    """Return the named topics, or all for None. Retry until there is an answer.
-
-    With `create` a broker that creates topics creates missing ones, if this user may do so.
-    """
-    names = None if names is None else list(names)
-    attempt = partial(_ask_for, client, names, create=create)
-    return await client.retrying("Metadata", attempt, timeout_ms=deadline.remaining_ms())
-
-
-async def _ask_for(
-    client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
-) -> list[Topic]:
-    found = await client.topics(names, deadline, create=create)
-    if create and any(each.error == _DENIED for each in found):
-        return await client.topics(names, deadline)  # A reader needs no right to create topics.
-    return found

@@ -1,13 +1,12 @@
 """The start and the end of a read of topics: what may be given, and the offsets that it means."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from operator import index
 from typing import Any, Literal, TypeAlias
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.partition_arguments import is_one, whole
 from spark_kafka_source.errors import ConfigurationError, in_short, listed
 from spark_kafka_source.fetch.losses import OffsetOutOfRangeError
 from spark_kafka_source.fetch.offsets import (
@@ -41,20 +40,14 @@ _KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Offset:
-    """An offset that was given as a number."""
-
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Time:
     """The first record of this time or later. The ends of the log have times below 0."""
 
     timestamp_ms: int
 
 
-_Place: TypeAlias = _Offset | _Time
+_Place: TypeAlias = int | _Time
+"""An offset, or the time of a record."""
 
 
 class GivenBound:
@@ -95,7 +88,7 @@ class GivenBound:
         for each, at in client.run(list_offsets(client, times, isolation_level)).items():
             # The log may have grown since the look at its end.
             found[each] = found[each] if at.offset == NO_OFFSET else min(at.offset, found[each])
-        offsets = {each: at.offset for each, at in places.items() if isinstance(at, _Offset)}
+        offsets = {each: at for each, at in places.items() if isinstance(at, int)}
         beyond = [each for each, offset in offsets.items() if offset > found[each]]
         if beyond:
             where = beyond[0]
@@ -151,14 +144,11 @@ def _beyond(
 
 
 def _partition(name: str, given: Any) -> TopicPartition | int:
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
-        return TopicPartition(given[0], _whole(given[1], partial(_no_partition, name, given)))
-    return _whole(given, partial(_no_partition, name, given))
-
-
-def _no_partition(name: str, given: object) -> ConfigurationError:
-    expected = "Name partitions as TopicPartition('events', 0), or of one topic as 0"
-    return ConfigurationError(name, "names {} for a partition", expected, in_short(given))
+    number = _whole(given[1] if is_one(given) else given)
+    if number is None:
+        expected = "Name partitions as TopicPartition('events', 0), or of one topic as 0"
+        raise ConfigurationError(name, "names {} for a partition", expected, in_short(given))
+    return TopicPartition(given[0], number) if is_one(given) else number
 
 
 def _place(name: str, given: Any, now: datetime, where: Any = None) -> _Place:
@@ -177,9 +167,10 @@ def _place(name: str, given: Any, now: datetime, where: Any = None) -> _Place:
             expected = "Give it one, as in datetime(2026, 5, 4, 13, tzinfo=UTC)"
             raise ConfigurationError(name, found, expected, str(given))
         return _Time(milliseconds(given))
-    if where is None:
-        raise _no_bound(name, given, of)
-    return _Offset(_whole(given, partial(_no_bound, name, given, of)))
+    offset = None if where is None else _whole(given)
+    if offset is None:
+        raise ConfigurationError(name, f"found {{}}{of}", f"Give {_KINDS}", in_short(given))
+    return offset
 
 
 def _moment(name: str, given: str, of: str) -> int:
@@ -192,13 +183,6 @@ def _moment(name: str, given: str, of: str) -> int:
         raise ConfigurationError(name, found, expected, given) from None
 
 
-def _no_bound(name: str, given: object, of: str) -> ConfigurationError:
-    return ConfigurationError(name, f"found {{}}{of}", f"Give {_KINDS}", in_short(given))
-
-
-def _whole(given: Any, error: Callable[[], ConfigurationError]) -> int:
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise error()
-    if not 0 <= index(given) < _OFFSET_END:
-        raise error()
-    return index(given)
+def _whole(given: object) -> int | None:
+    number = whole(given)
+    return number if number is not None and 0 <= number < _OFFSET_END else None

@@ -1,6 +1,7 @@
 """Typed record batches of a consumer, with schema lookups in other threads."""
 
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -9,9 +10,11 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from spark_kafka_source.consumer.background import Answer, Background
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.unread import NotKnownYetError
+from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
 from spark_kafka_source.registry import RegistryClient
@@ -48,15 +51,14 @@ class TypedDecoding:
         self,
         config: TypedConfig,
         columns: tuple[str, ...],
-        lookups: Background,
-        letters: LetterWrites | None = None,
+        client: KafkaClient,
+        waiting: Waiting,
     ) -> None:
-        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used.
-
-        `letters` writes the bad records if they go to a topic.
-        """
-        self._config, self._columns, self._lookups = config, columns, lookups
-        self._letters = letters
+        """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used."""
+        self._config, self._columns = config, columns
+        self._lookups = lookups = Background(waiting.wakeup)
+        topic = config.bad_records_topic
+        self._letters = LetterWrites(client, topic, waiting) if topic else None
         self._registry = None if config.registry is None else RegistryClient(config.registry)
         self._plans = _Answers(lookups, self._plan)
         self._schemas = None if self._registry is None else _Schemas(lookups, self._registry)
@@ -146,7 +148,7 @@ class _Answers(Generic[K, V]):
 
     def __init__(self, lookups: Background, question: Callable[[K], V]) -> None:
         self._lookups, self._question = lookups, question
-        self._under_way: dict[K, Answer[V]] = {}
+        self._under_way: dict[K, Future[V]] = {}
 
     def get(self, key: K) -> V:
         """Return the answer, once. Without one, ask and raise `NotKnownYetError`.
@@ -157,7 +159,7 @@ class _Answers(Generic[K, V]):
         if lookup is None:
             self._under_way[key] = self._lookups.ask(partial(self._question, key))
             raise NotKnownYetError
-        if not lookup.is_done:
+        if not lookup.done():
             raise NotKnownYetError
         del self._under_way[key]
         return lookup.result()

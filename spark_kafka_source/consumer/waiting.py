@@ -16,7 +16,7 @@ from spark_kafka_source.net import (
 T = TypeVar("T")
 
 # A question ends by itself, but its last try may take longer.
-_LAST_TRY_MS = 500
+_LAST_TRY_SECONDS = 0.5
 
 
 class WakeupError(LocalError):
@@ -30,7 +30,9 @@ class Waiting:
     `ignored`, a wait raises `WakeupError` after `wake`. A consumer that ends ignores it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, default_ms: int) -> None:
+        """`default_ms` is the time for a question that has none of its own, in milliseconds."""
+        self.default_ms = default_ms
         self.wakeup = Wakeup()
         self.lookups = Conversations()
         self.commits = Conversations()
@@ -73,16 +75,23 @@ class Waiting:
             await self.once(deadline)
         return True
 
-    async def ask(self, what: str, question: Conversation[T], timeout_ms: int) -> T:
+    async def in_time(self, is_done: Callable[[], bool], deadline: Deadline) -> bool:
+        """Wait as `until`, and a little longer: the last try may begin just before the deadline."""
+        late = Deadline(deadline.at_seconds + _LAST_TRY_SECONDS, deadline.timeout_ms)
+        return await self.until(is_done, late)
+
+    async def ask(
+        self, what: str, question: Callable[[int], Conversation[T]], timeout_ms: int | None
+    ) -> T:
         """Ask brokers, and wait for the answer. Raises `KafkaTimeoutError`, `WakeupError`.
 
-        `what` names the question in an error.
+        `what` names the question in an error. `question` gets the time for it, in milliseconds.
         """
-        deadline = Deadline.after_ms(timeout_ms + _LAST_TRY_MS)
-        asked = self.lookups.begin(question)
+        deadline = Deadline.after_ms(self.default_ms if timeout_ms is None else timeout_ms)
+        asked = self.lookups.begin(question(deadline.timeout_ms))
         try:
-            if not await self.until(lambda: asked.is_done, deadline):
-                raise KafkaTimeoutError(f"{what}: no answer within {timeout_ms} ms")
+            if not await self.in_time(lambda: asked.is_done, deadline):
+                raise KafkaTimeoutError(f"{what}: no answer within {deadline.timeout_ms} ms")
         except BaseException:
             asked.give_up()
             raise

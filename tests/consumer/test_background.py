@@ -48,10 +48,10 @@ def test_an_answer_wakes_who_waits(server: Server) -> None:
     background = Background(done := Wakeup())
     answer = background.ask(server.question(7))
     assert not readable([done], Deadline.after_ms(0))
-    assert not answer.is_done
+    assert not answer.done()
     server.may_answer.set()
     assert readable([done], Deadline.after_ms(PATIENCE_SECONDS * 1000))
-    assert (answer.is_done, answer.result()) == (True, 7)
+    assert (answer.done(), answer.result()) == (True, 7)
     background.close()
 
 
@@ -60,7 +60,7 @@ def test_an_error_is_raised_where_the_answer_is_taken(background: Background) ->
         raise LocalError("a fault")
 
     answer = background.ask(fail)
-    eventually(lambda: answer.is_done)
+    eventually(answer.done)
     with pytest.raises(LocalError, match="a fault"):
         answer.result()
 
@@ -73,7 +73,7 @@ def test_more_questions_than_threads_wait_for_their_turn_in_order(
     assert sorted(server.asked) == list(range(_MOST_AT_ONCE))
     assert len(background._busy) == _MOST_AT_ONCE
     server.may_answer.set()
-    eventually(lambda: all(each.is_done for each in asked))
+    eventually(lambda: all(each.done() for each in asked))
     assert [each.result() for each in asked] == list(range(20))
 
 
@@ -83,7 +83,7 @@ def test_one_thread_asks_one_question_after_the_other(
     monkeypatch.setattr(background_module, "_MOST_AT_ONCE", 1)
     asked = [background.ask(server.question(each)) for each in range(20)]
     server.may_answer.set()
-    eventually(lambda: all(each.is_done for each in asked))
+    eventually(lambda: all(each.done() for each in asked))
     assert server.asked == list(range(20))
 
 
@@ -91,7 +91,7 @@ def test_threads_end_with_the_questions(background: Background, server: Server) 
     server.may_answer.set()
     for number in range(3):
         answer = background.ask(server.question(number))
-        eventually(lambda: answer.is_done)  # noqa: B023 - called now
+        eventually(answer.done)
         eventually(lambda: not background._busy)
     assert server.asked == [0, 1, 2]
 
@@ -119,7 +119,7 @@ def test_the_calling_thread_asks_where_no_other_can_start(
     server.may_answer.set()
     for number in range(3):
         answer = background.ask(server.question(number))
-        assert (answer.is_done, answer.result()) == (True, number)
+        assert (answer.done(), answer.result()) == (True, number)
     assert not background._busy
 
 
@@ -131,7 +131,7 @@ def test_a_machine_without_room_for_more_threads_still_answers(
     asked = [background.ask(server.question(each)) for each in range(20)]
     eventually(lambda: len(server.asked) == _MOST_AT_ONCE)
     server.may_answer.set()
-    eventually(lambda: all(each.is_done for each in asked))
+    eventually(lambda: all(each.done() for each in asked))
     assert [each.result() for each in asked] == list(range(20))
     eventually(lambda: not background._busy)
     assert background.ask(server.question(20)).result() == 20
@@ -160,7 +160,7 @@ def test_close_waits_for_those_that_were_asked_and_drops_the_others(server: Serv
     closing.join(PATIENCE_SECONDS)
     for each in threads:
         each.join(PATIENCE_SECONDS)
-    assert [each.is_done for each in asked] == [True] * _MOST_AT_ONCE + [False] * 5
+    assert [each.done() for each in asked] == [True] * _MOST_AT_ONCE + [False] * 5
     assert sorted(server.asked) == list(range(_MOST_AT_ONCE))
 
 
@@ -171,4 +171,4 @@ def test_close_does_not_wait_for_a_silent_server_for_long(
     background = Background(Wakeup())
     answer = background.ask(server.question(7))
     background.close()
-    assert not answer.is_done
+    assert not answer.done()

@@ -187,7 +187,7 @@ class Program:
 
     @property
     def _most(self) -> int:
-        most: int = self.consumer._calls._config.poll.max_poll_records
+        most: int = self.consumer._config.poll.max_poll_records
         return most
 
     def is_paused(self, where: TopicPartition) -> bool:

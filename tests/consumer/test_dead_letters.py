@@ -241,7 +241,7 @@ def test_a_topic_that_a_broker_matches_is_refused_before_its_first_record(
     """A pattern of the broker's says only later which topics it matches."""
     dead.append(b'{"id": 0}')
     with consuming(broker, T0, **LETTERS) as consumer:
-        consumer._calls.positions.keep([TopicPartition("dead", 0)])
+        consumer._positions.keep([TopicPartition("dead", 0)])
         with pytest.raises(ConfigurationError, match="'dead' is also read from"):
             poll_until(consumer, lambda: False)
         assert consumer.position(TopicPartition("dead", 0)) == 0

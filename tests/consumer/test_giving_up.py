@@ -73,7 +73,7 @@ def test_a_member_does_not_leave_before_its_commit_is_through(broker: MemoryBrok
         held = broker.hold(OffsetCommitRequest)
         consumer.commit_async({T0: 1})
         broker.gather("g")
-        poll_until(consumer, lambda: consumer._calls._subscription._giving_up is not None)
+        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
         position = consumer.position(T0)
         leaving = threading.Thread(target=consumer.unsubscribe)
         leaving.start()
@@ -102,10 +102,10 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
         polled(consumer, 15)
         held = broker.hold(OffsetCommitRequest)
         consumer.enforce_rebalance()
-        poll_until(consumer, lambda: consumer._calls._subscription._giving_up is not None)
+        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
         consumer.subscribe(["t"])
         held.release()
-        membership = consumer._calls._subscription._membership
+        membership = consumer._subscription._membership
         joined = broker.group("g").generation_id
         poll_until(
             consumer,
@@ -116,7 +116,7 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
             ),
         )
         polled(consumer, 30)
-        assert consumer._calls._subscription._giving_up is None
+        assert consumer._subscription._giving_up is None
         position = consumer.position(T0)
     assert committed(broker)[T0] == position
 
@@ -136,7 +136,7 @@ def test_what_ctrl_c_kept_from_being_handed_out_is_not_committed(
         return take(unread, most)
 
     with consuming(broker, T0, T1, group_id="g", max_poll_records=100) as consumer:
-        reading = consumer._calls._reading
+        reading = consumer._reading
 
         def both_are_here() -> bool:
             reading.prepare()

@@ -141,9 +141,7 @@ def test_paused_partitions_keep_what_is_here_until_they_are_resumed(
         rest = polled(consumer, 10 - (len(first) - len(got)))
         assert {where for where, _ in rest} == {T1}
         # The answer to the fetch before the pause has come in by then.
-        eventually(
-            lambda: all(each.is_over() for each in consumer._calls._reading._reader.in_flight)
-        )
+        eventually(lambda: all(each.is_over() for each in consumer._reading._reader.in_flight))
         asked = len(fetches(broker))
         consumer.poll(timeout_ms=120)
         assert all(0 not in dict(each) for _, _, each in fetches(broker)[asked:])
@@ -604,7 +602,7 @@ def test_the_error_of_a_record_is_not_raised_once_the_consumer_has_left_it(
 def _poll_beside_a_kept_error(consumer: KafkaConsumer) -> None:
     """Poll records of T0 until one poll has met the bad record of T1, too, and kept its error."""
     deadline = time.monotonic() + PATIENCE_MS / 1000
-    while consumer._calls._reading._kept is None:
+    while consumer._reading._kept is None:
         assert time.monotonic() < deadline
         consumer.seek(T0, 0)
         with contextlib.suppress(CorruptRecordError):

@@ -35,10 +35,10 @@ def test_an_epoch_comes_with_the_offset_or_alone(filled: MemoryBroker) -> None:
     with consuming(filled, T0, T1) as consumer:
         consumer.seek(T0, OffsetAndMetadata(3, 7))
         consumer.seek(T1, 4, leader_epoch=8)
-        assert consumer._calls.positions[T0].next == (3, 7)
-        assert consumer._calls.positions[T1].next == (4, 8)
+        assert consumer._positions[T0].next == (3, 7)
+        assert consumer._positions[T1].next == (4, 8)
         consumer.seek(T0, OffsetAndMetadata(3, 7), leader_epoch=9)
-        assert consumer._calls.positions[T0].next == (3, 9)
+        assert consumer._positions[T0].next == (3, 9)
 
 
 @pytest.mark.parametrize(

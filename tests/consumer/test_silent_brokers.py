@@ -158,14 +158,14 @@ def test_a_poll_that_waits_for_an_answer_sleeps_meanwhile(
         broker.control(silent, Action.SILENCE, times=None)
         poll_until(consumer, lambda: bool(broker.requests(silent)))
         looks = 0
-        prepare = consumer._calls._reading.prepare
+        prepare = consumer._reading.prepare
 
         def counted() -> None:
             nonlocal looks
             looks += 1
             prepare()
 
-        monkeypatch.setattr(consumer._calls._reading, "prepare", counted)
+        monkeypatch.setattr(consumer._reading, "prepare", counted)
         consumer.poll(timeout_ms=300)
         # A healthy broker answers an empty fetch after 50 ms. Each answer wakes the poll.
         assert looks < 60
@@ -256,7 +256,7 @@ def test_a_slow_coordinator_gets_no_queue_of_automatic_commits(broker: MemoryBro
             consumer.poll(timeout_ms=2)
         assert len(broker.requests(OffsetCommitRequest)) == 1
         # None waits behind the one under way.
-        assert len(consumer._calls._commits._committer._waiting) == 1
+        assert len(consumer._commits._queue) == 1
         held.release()
         poll_until(consumer, lambda: committed(broker).get(T0) == 10)
 
@@ -378,7 +378,7 @@ def test_consumers_of_a_process_have_client_ids_of_their_own(broker: MemoryBroke
         consuming(broker, T0, group_id="g") as other,
         consuming(broker, T0, client_id="mine") as named,
     ):
-        ids = [each._calls._config.client.connection.client_id for each in (one, other, named)]
+        ids = [each._config.client.connection.client_id for each in (one, other, named)]
     assert ids[2] == "mine"
     assert ids[0] != ids[1]
     assert all(each.startswith("spark-kafka-source-g-") for each in ids[:2])
@@ -393,8 +393,9 @@ def test_a_poll_does_not_spin_while_a_leader_does_not_say_how_far_its_log_reache
         broker.control(OffsetForLeaderEpochRequest, Action.SILENCE, times=None)
         broker.move_leader(T0, 1)
         poll_until(consumer, lambda: bool(broker.requests(OffsetForLeaderEpochRequest)))
-        waits, wait = count(), consumer._calls._wait
-        monkeypatch.setattr(consumer._calls, "_wait", lambda until: (next(waits), wait(until))[1])
+        waiting, waits = consumer._waiting, count()
+        once = waiting.once
+        monkeypatch.setattr(waiting, "once", lambda *given: (next(waits), once(*given))[1])
         consumer.poll(timeout_ms=200)
         assert 0 < next(waits) < 50
         consumer.close(timeout_ms=100)
@@ -406,7 +407,7 @@ def test_another_thread_may_learn_at_any_time_that_there_is_no_leader(
     fill(broker, T0, 1)
     with consuming(broker, T0) as consumer:
         polled(consumer, 5)
-        cluster, calls = consumer._calls._client.cluster, count()
+        cluster, calls = consumer._client.cluster, count()
         log = cluster.log
 
         def sometimes(where: TopicPartition) -> Any:
@@ -425,8 +426,8 @@ def test_a_call_that_wakeup_ended_takes_no_place_of_other_questions(broker: Memo
             consumer.wakeup()
             with pytest.raises(WakeupError):
                 consumer.end_offsets([T1])
-        consumer._calls._waiting.step()
-        assert consumer._calls._waiting.lookups.is_idle
+        consumer._waiting.step()
+        assert consumer._waiting.lookups.is_idle
         fill(broker, T0, 1)
         assert polled(consumer, 10) == of(T0, range(10))
 

@@ -373,7 +373,7 @@ def test_a_registry_that_is_away_for_a_while_loses_nothing(
         with pytest.raises(RegistryUnavailableError):
             poll_until(consumer, lambda: False, found.extend)
         # Now the call may be slow, as on a busy machine.
-        client = consumer._calls._typed._registry
+        client = consumer._decoding.typed._registry
         client.config = replace(client.config, timeout_ms=PATIENCE_MS)
         registry.on("/schemas/ids/1", schema(json.dumps(V1)))
         poll_until(consumer, lambda: len(found) >= 2, found.extend)
@@ -407,7 +407,7 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
     logs[0].append(value(1, id=1))
     with consuming(broker, T0, **avro(registry)) as consumer:
         poll_until(consumer, lambda: bool(registry.asked))
-        (waiting,) = consumer._calls._typed._lookups._busy
+        (waiting,) = consumer._decoding.typed._lookups._busy
     # The registry has not answered: closing the consumer has ended the wait.
     assert not waiting.is_alive()
     registry.closing.set()
@@ -471,7 +471,7 @@ def test_the_password_is_in_no_text(broker: MemoryBroker) -> None:
         registry.on("*", error(401, message="who is me:canary"))
         options = avro(registry, schema_registry_basic_auth_user_info=Secret("me:canary"))
         with consuming(broker, T0, **options) as consumer:
-            assert "canary" not in repr(consumer._calls._config)
+            assert "canary" not in repr(consumer._config)
             with pytest.raises(RegistryDeniedError) as failed:
                 read(consumer, 1)
             assert "canary" not in str(failed.value)

@@ -1,0 +1,48 @@
+"""Look-ups of topics, and which of them are missing."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.errors import error_named
+from spark_kafka_source.net import Deadline
+
+_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
+
+
+async def describe_topics(
+    client: KafkaClient, names: Iterable[str] | None, *, timeout_ms: int, create: bool = False
+) -> list[Topic]:
+    """Return the named topics, or all for None. Retry until there is an answer.
+
+    With `create` a broker that creates topics creates missing ones, if this user may do so.
+    """
+    names = None if names is None else list(names)
+    attempt = partial(described_once, client, names, create=create)
+    return await client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
+
+
+async def described_once(
+    client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
+) -> list[Topic]:
+    """Return the topics as `describe_topics`, from one try."""
+    found = await client.topics(names, deadline, create=create)
+    if create and any(each.error == _DENIED for each in found):
+        return await client.topics(names, deadline)  # A reader needs no right to create topics.
+    return found
+
+
+class MissingTopics:
+    """The topics that were missing at the last look. Looks repeat, so a user is told once."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def newly(self, topics: Iterable[Topic]) -> list[Topic]:
+        """Return those of the found topics that have an error, and had none at the last look."""
+        found = list(topics)
+        missing = [each for each in found if each.error.code]
+        new = [each for each in missing if each.name not in self._names]
+        self._names -= {each.name for each in found}
+        self._names |= {each.name for each in missing}
+        return new
