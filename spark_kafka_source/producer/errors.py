@@ -6,7 +6,17 @@ aborted. Any other error without a remedy also ends the producer.
 
 from collections.abc import Mapping, Sequence
 
+from spark_kafka_source.denials import Access, lacking
 from spark_kafka_source.errors import BrokerError, ErrorCode, LocalError
+
+
+def broker_error(code: ErrorCode, what: str, said: str | None = None, **names: str) -> BrokerError:
+    """Return a broker's error with its own words, and with the right that a writer lacks.
+
+    `names` are the topic, the group id and the transactional id of the request; see `lacking`.
+    """
+    detail = ": ".join(filter(None, (said, lacking(code, access=Access.WRITE, **names))))
+    return BrokerError(code, what, detail or None)
 
 
 class ProducerFencedError(BrokerError):
@@ -40,9 +50,13 @@ _KINDS: Mapping[str, type[BrokerError]] = {
 }
 
 _REBALANCED = "the group has since given the partitions to other members; abort, they read again"
+_FENCED = (
+    "another producer has begun with this 'kafka.transactional.id' since, or the transaction was "
+    "open for longer than 'kafka.transaction.timeout.ms'"
+)
 _ADVICE: Mapping[str, str] = {
-    "INVALID_PRODUCER_EPOCH": "another producer has begun with this 'kafka.transactional.id' "
-    "since, or the transaction was open for longer than 'kafka.transaction.timeout.ms'",
+    "INVALID_PRODUCER_EPOCH": _FENCED,
+    "PRODUCER_FENCED": _FENCED,
     "INVALID_TXN_STATE": "it has ended already, the other way or because it was open for longer "
     "than 'kafka.transaction.timeout.ms', or there is nothing in it",
     "INVALID_PRODUCER_ID_MAPPING": "the cluster knows the 'kafka.transactional.id' by another "
@@ -53,7 +67,6 @@ _ADVICE: Mapping[str, str] = {
     "STALE_MEMBER_EPOCH": _REBALANCED,
     "UNKNOWN_MEMBER_ID": _REBALANCED,
 }
-_SAME_ADVICE = {"PRODUCER_FENCED": "INVALID_PRODUCER_EPOCH"}
 
 
 def transaction_error(error: BrokerError) -> BrokerError:
@@ -64,8 +77,7 @@ def transaction_error(error: BrokerError) -> BrokerError:
     """
     name = error.error.name
     kind = _KINDS.get(name, BrokerError)
-    advice = _ADVICE.get(_SAME_ADVICE.get(name, name))
-    return kind(error.error, error.what, error.detail or advice)
+    return kind(error.error, error.what, error.detail or _ADVICE.get(name))
 
 
 class UnsendableRecordError(LocalError):
