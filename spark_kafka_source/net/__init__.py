@@ -10,10 +10,12 @@ from spark_kafka_source.net.conversation import (
     Conversations,
     Running,
     Wait,
+    keep_asking,
     pause,
     run,
     together,
     wait_for,
+    wait_of_all,
 )
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
@@ -65,6 +67,7 @@ __all__ = [
     "TokenProvider",
     "Wait",
     "Wakeup",
+    "keep_asking",
     "parse_addresses",
     "pause",
     "readable",
@@ -73,4 +76,5 @@ __all__ = [
     "tls_context",
     "together",
     "wait_for",
+    "wait_of_all",
 ]

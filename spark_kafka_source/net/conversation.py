@@ -70,6 +70,26 @@ async def pause(seconds: float) -> None:
         await wait_for((), until)
 
 
+async def keep_asking(
+    ask: Callable[[], Conversation[bool] | None], pause_seconds: Callable[[int], float]
+) -> None:
+    """Ask again and again, without end, beside the other work of a thread; see `Conversations`.
+
+    `ask` is called at each step. It returns None if there is nothing to ask, else a conversation
+    that returns whether it was of use. If not, there is a pause: `Retry.pause_seconds`.
+    """
+    tries = 0
+    while True:
+        asked = ask()
+        if asked is None:
+            await wait_for((), _FOR_EVER)
+            continue
+        tries = 0 if await asked else tries + 1
+        await wait_for((), _AT_ONCE)  # The thread has a use for the outcome, also of a failure.
+        if tries:
+            await pause(pause_seconds(tries))
+
+
 def run(conversation: Conversation[T], block: Callable[[Wait], object] = Wait.block) -> T:
     """Drive a conversation to its end in this thread, and return its result.
 

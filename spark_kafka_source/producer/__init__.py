@@ -21,17 +21,7 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.producer.given_columns import UnknownColumnError
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
-    from spark_kafka_source.producer.partitioners import (
-        CONSISTENT_RANDOM,
-        MURMUR2,
-        MURMUR2_RANDOM,
-        NO_PARTITION,
-        PARTITIONERS,
-        PartitionRows,
-        group_by_partition,
-    )
     from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
-    from spark_kafka_source.producer.sticky import StickyPartitioner
     from spark_kafka_source.producer.topics import UnknownPartitionError
     from spark_kafka_source.producer.transaction import (
         TransactionAbortedError,
@@ -44,18 +34,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CONSISTENT_RANDOM",
-    "MURMUR2",
-    "MURMUR2_RANDOM",
-    "NO_PARTITION",
-    "PARTITIONERS",
     "PRODUCER_OPTIONS",
     "Acks",
     "BatchMetadata",
     "BufferFullError",
     "ColumnsFuture",
     "KafkaProducer",
-    "PartitionRows",
     "PreparedTransaction",
     "ProducerConfig",
     "ProducerFencedError",
@@ -63,7 +47,6 @@ __all__ = [
     "RecordMetadata",
     "RefusedRowsError",
     "SendFuture",
-    "StickyPartitioner",
     "TransactionAbortableError",
     "TransactionAbortedError",
     "TransactionCoordinator",
@@ -73,7 +56,6 @@ __all__ = [
     "UnknownPartitionError",
     "UnsendableRecordError",
     "end_each",
-    "group_by_partition",
 ]
 
 if not TYPE_CHECKING:
@@ -83,15 +65,9 @@ if not TYPE_CHECKING:
             "Acks": "config",
             "BatchMetadata": "delivery",
             "BufferFullError": "buffer_memory",
-            "CONSISTENT_RANDOM": "partitioners",
             "ColumnsFuture": "delivery",
             "KafkaProducer": "kafka_producer",
-            "MURMUR2": "partitioners",
-            "MURMUR2_RANDOM": "partitioners",
-            "NO_PARTITION": "partitioners",
-            "PARTITIONERS": "partitioners",
             "PRODUCER_OPTIONS": "config",
-            "PartitionRows": "partitioners",
             "PreparedTransaction": "sequences",
             "ProducerConfig": "config",
             "ProducerFencedError": "errors",
@@ -99,7 +75,6 @@ if not TYPE_CHECKING:
             "RecordMetadata": "delivery",
             "RefusedRowsError": "errors",
             "SendFuture": "delivery",
-            "StickyPartitioner": "sticky",
             "TransactionAbortableError": "errors",
             "TransactionAbortedError": "transaction",
             "TransactionCoordinator": "transaction_coordinator",
@@ -109,6 +84,5 @@ if not TYPE_CHECKING:
             "UnknownPartitionError": "topics",
             "UnsendableRecordError": "errors",
             "end_each": "transaction_coordinator",
-            "group_by_partition": "partitioners",
         },
     )

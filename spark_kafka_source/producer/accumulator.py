@@ -322,11 +322,7 @@ class Accumulator:
         most = self.sizes.of_encoded(queue.topic_partition.topic)
         if most is None or head.encoded.size <= most or head.is_sent or head.record_count == 1:
             return head
-        return self._split(queue, head, most)
-
-    def _split(self, queue: PartitionQueue, head: ProducerBatch, most_bytes: int) -> ProducerBatch:
-        """Replace the next batch, which the leader would refuse, by parts. Return the first."""
-        parts = head.split(most_bytes, self.compression)
+        parts = head.split(most, self.compression)
         with self._lock:
             queue.waiting.popleft()
             queue.waiting.extendleft(reversed(parts))

@@ -10,7 +10,6 @@ from spark_kafka_source.errors import (
     BrokerError,
     ErrorCode,
     KafkaError,
-    LocalError,
     ProtocolError,
     Remedy,
     error_code,
@@ -19,6 +18,7 @@ from spark_kafka_source.net import Address, Running
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.config import Acks, ProducerConfig
+from spark_kafka_source.producer.delivery import NO_OFFSET
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.reactions import Reaction, reaction
@@ -28,6 +28,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+_AGAIN = frozenset({Reaction.RETRY, Reaction.FOLLOW, Reaction.RENUMBER})
+"""The reactions that send a batch again as it is."""
+
 
 @dataclass(eq=False, slots=True)
 class Flight:
@@ -36,10 +39,8 @@ class Flight:
     asked: Asked[ProduceResponse]
     broker: Broker
     batches: dict[TopicPartition, ProducerBatch]
+    answer: Running[ProduceResponse]
     sent_at_seconds: float
-    looked_at_seconds: float
-    lookup: Running[bool] | None = None
-    """Whether the silent broker still leads any of the partitions."""
 
 
 class Answers:
@@ -61,41 +62,34 @@ class Answers:
 
     def take(self, flight: Flight) -> None:
         """Handle the leader's answer about the batches of a request."""
+        found: dict[TopicPartition, PartitionProduceResponse] = {}
+        failure: KafkaError | None = None
         try:
-            response = flight.asked.answer()
+            response = flight.answer.result()
         except KafkaError as error:
+            failure = error
             self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
-            for batch in flight.batches.values():
-                self._landed(batch)
-                self._try_again(batch, error)
-            return
-        self._metrics.answered((time.monotonic() - flight.sent_at_seconds) * 1000)
-        if self._config.acks is Acks.NONE:
-            for batch in flight.batches.values():
-                self._over(self._landed(batch), batch)
-            return
-        found = {
-            TopicPartition(topic.name, each.index): each
-            for topic in response.responses
-            for each in topic.partition_responses
-        }
-        found = {where: each for where, each in found.items() if where in flight.batches}
-        self._learn_leaders(response, found)
+        else:
+            self._metrics.request_ms.record((time.monotonic() - flight.sent_at_seconds) * 1000)
+            if self._config.acks is not Acks.NONE:
+                found = _of_batches(response, flight)
+                self._learn_leaders(response, found)
         # In the order of the first sending: later batches fail because of the first failure.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
-            queue = self._landed(batch)
+            queue = self._accumulator.queue(where)
+            queue.in_flight.remove(batch)
             if batch.is_over:  # It has failed before, when its time was up.
                 self._accumulator.release(batch)
+            elif failure is not None:
+                what = Reaction.RETRY if failure.has_remedy else Reaction.FAIL
+                self._react(queue, batch, what, failure)
+            elif self._config.acks is Acks.NONE:
+                self._delivered(batch)
             elif where in found:
                 self._answered(queue, batch, found[where])
             else:
-                what = f"the answer of {flight.broker.address} has nothing about {where}"
-                self.fail(queue, batch, ProtocolError(what))
-
-    def _landed(self, batch: ProducerBatch) -> PartitionQueue:
-        queue = self._accumulator.queue(batch.topic_partition)
-        queue.in_flight.remove(batch)
-        return queue
+                said = f"the answer of {flight.broker.address} has nothing about {where}"
+                self.fail(queue, batch, ProtocolError(said))
 
     def _learn_leaders(
         self, response: ProduceResponse, found: dict[TopicPartition, PartitionProduceResponse]
@@ -109,12 +103,12 @@ class Answers:
             for each in response.node_endpoints
         }
         for where, each in found.items():
-            leader, epoch = (
-                nodes.get(each.current_leader.leader_id),
-                each.current_leader.leader_epoch,
-            )
+            named = each.current_leader
+            leader = nodes.get(named.leader_id)
             is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
-            is_known = leader and self._client.cluster.learn_leader(where, epoch, leader)
+            is_known = leader and self._client.cluster.learn_leader(
+                where, named.leader_epoch, leader
+            )
             if is_moved and not is_known:
                 self._client.cluster.forget_leaders_of([where.topic])
 
@@ -129,27 +123,42 @@ class Answers:
             queue.is_known = queue.is_known or batch.producer == queue.producer
             if batch.encoded is not None:
                 self._accumulator.sizes.taken(batch.topic_partition.topic, batch.encoded)
-            offset = found.base_offset if not code.code else -1
-            self._over(queue, batch, offset, found.log_append_time_ms)
+            offset = found.base_offset if not code.code else NO_OFFSET
+            self._delivered(batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
-        if what is Reaction.RETRY and batch.tries >= self._config.retries:
-            what = Reaction.FAIL
         if what is Reaction.SPLIT and batch.encoded is not None and batch.record_count > 1:
-            self._metrics.split()
+            self._metrics.splits.record(1)
             most = self._accumulator.sizes.refused(batch.topic_partition.topic, batch.encoded)
             self._replace(queue, batch, batch.split(most, self._config.compression))
-        elif what is Reaction.LEAVE_OUT and found.record_errors:
-            self._leave_out(queue, batch, code, found)
-        elif what is Reaction.RENUMBER:
-            self._identity.renumber(queue)
-            self._after_a_pause(queue, batch, error)
-        elif what is Reaction.RETRY:
-            self._after_a_pause(queue, batch, error)
-        elif what is Reaction.FOLLOW:
-            self._again(queue, batch, error)
+        elif what is Reaction.LEAVE_OUT and (named := _named(found, batch)):
+            self._metrics.failed.record(len(named))
+            # Before the outcome is known: a waiting caller must see that its transaction failed.
+            self._identity.failed(error, was_sent=True)
+            for number, said in named.items():
+                batch.failed_record(number, self._error(batch, code, said or found.error_message))
+            self._replace(queue, batch, batch.without(list(named), self._config.compression))
         else:
+            self._react(queue, batch, what, error)
+
+    def _react(
+        self, queue: PartitionQueue, batch: ProducerBatch, what: Reaction, error: KafkaError
+    ) -> None:
+        """Send a batch again as it is, or fail it."""
+        has_tries = what is not Reaction.RETRY or batch.tries < self._config.retries
+        if what not in _AGAIN or not has_tries:
             self.fail(queue, batch, error)
+            return
+        logger.debug("%s is sent again: %s", batch.topic_partition, error)
+        batch.error = error
+        batch.tries += 1
+        if what is Reaction.RENUMBER:
+            self._identity.renumber(queue)
+        if what is not Reaction.FOLLOW:
+            pause_seconds = self._client.pause_seconds(batch.tries)
+            batch.retry_at_seconds = time.monotonic() + pause_seconds
+        self._metrics.retries.record(1)
+        self._accumulator.put_back(queue, [batch])
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
         where, advice = batch.topic_partition, None
@@ -168,29 +177,6 @@ class Answers:
             access=Access.WRITE,
         )
 
-    def _leave_out(
-        self,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        code: ErrorCode,
-        found: PartitionProduceResponse,
-    ) -> None:
-        """Fail the records that the broker names, and send the others again."""
-        named = {
-            each.batch_index: each.batch_index_error_message
-            for each in found.record_errors
-            if 0 <= each.batch_index < batch.record_count
-        }
-        if not named:
-            self.fail(queue, batch, self._error(batch, code, found.error_message))
-            return
-        self._metrics.failed(len(named))
-        # Before the outcome is known: a waiting caller must see that its transaction has failed.
-        self._identity.failed(self._error(batch, code, found.error_message), was_sent=True)
-        for number, said in named.items():
-            batch.failed_record(number, self._error(batch, code, said or found.error_message))
-        self._replace(queue, batch, batch.without(list(named), self._config.compression))
-
     def _replace(
         self, queue: PartitionQueue, batch: ProducerBatch, parts: list[ProducerBatch]
     ) -> None:
@@ -202,44 +188,16 @@ class Answers:
         else:
             self._accumulator.release(batch)
 
-    def _try_again(self, batch: ProducerBatch, error: KafkaError) -> None:
-        """Send a batch again after a pause, if its error is retriable and it has tries left."""
-        queue = self._accumulator.queue(batch.topic_partition)
-        if batch.is_over:
-            self._accumulator.release(batch)
-        elif not error.has_remedy or batch.tries >= self._config.retries:
-            self.fail(queue, batch, error)
-        else:
-            self._after_a_pause(queue, batch, error)
-
-    def _after_a_pause(
-        self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError
+    def _delivered(
+        self, batch: ProducerBatch, offset: int = NO_OFFSET, append_time_ms: int = -1
     ) -> None:
-        batch.retry_at_seconds = time.monotonic() + self._client.pause_seconds(batch.tries + 1)
-        self._again(queue, batch, error)
-
-    def _again(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
-        logger.debug("%s is sent again: %s", batch.topic_partition, error)
-        batch.error = error
-        batch.tries += 1
-        self._metrics.retried()
-        self._accumulator.put_back(queue, [batch])
-
-    def _over(
-        self,
-        queue: PartitionQueue,
-        batch: ProducerBatch,
-        offset: int = -1,
-        append_time_ms: int = -1,
-    ) -> None:
-        self._metrics.delivered(batch.record_count)
+        self._metrics.written.record(batch.record_count)
         batch.delivered(offset, append_time_ms)
         self._accumulator.release(batch)
 
-    def fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError | None) -> None:
+    def fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         """Fail a batch's records with this error."""
-        error = error or LocalError(f"a batch of {batch.topic_partition} failed without an error")
-        self._metrics.failed(batch.record_count)
+        self._metrics.failed.record(batch.record_count)
         self._identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
         if batch not in queue.in_flight:
@@ -254,3 +212,23 @@ class Answers:
                 self.fail(queue, batch, error)
         for delivery in self._accumulator.unfinished():  # Of the batch that ended this thread.
             delivery.give_up(error)
+
+
+def _of_batches(
+    response: ProduceResponse, flight: Flight
+) -> dict[TopicPartition, PartitionProduceResponse]:
+    found = {
+        TopicPartition(topic.name, each.index): each
+        for topic in response.responses
+        for each in topic.partition_responses
+    }
+    return {where: each for where, each in found.items() if where in flight.batches}
+
+
+def _named(found: PartitionProduceResponse, batch: ProducerBatch) -> dict[int, str | None]:
+    """Return the records that a broker refuses, each with its reason."""
+    return {
+        each.batch_index: each.batch_index_error_message
+        for each in found.record_errors
+        if 0 <= each.batch_index < batch.record_count
+    }

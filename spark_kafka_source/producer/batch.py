@@ -12,6 +12,7 @@ from spark_kafka_source.producer.delivery import NO_OFFSET, Delivery, Outcome
 from spark_kafka_source.producer.sequences import ProducerId, next_sequence
 from spark_kafka_source.records import (
     MAX_BATCH_BYTES,
+    Bytes,
     Compression,
     EncodedBatch,
     Row,
@@ -114,6 +115,17 @@ class ProducerBatch:
     def failed_record(self, number: int, error: KafkaError) -> None:
         """Fail one record; `without` returns the others."""
         self.delivery.is_over(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
+
+    def pieces(self, transactional: bool) -> tuple[Bytes, Bytes]:
+        """Return the bytes to send, in two pieces."""
+        if self.producer is None:
+            return self._encoded().pieces()
+        return self._encoded().pieces(
+            producer_id=self.producer.producer_id,
+            producer_epoch=self.producer.epoch,
+            base_sequence=self.base_sequence,
+            transactional=transactional,
+        )
 
     def _encoded(self) -> EncodedBatch:
         if self.encoded is None:

@@ -185,13 +185,19 @@ def append(
     sizes = piece.sizes if len(grouped.partitions) == 1 else piece.sizes[grouped.rows]
     rows = _Rows(topic, columns, grouped.rows, np.cumsum(sizes), piece.rows_in(grouped))
     enough = accumulator.sizes.of_records(topic) // 2
-    runs = list(_runs(grouped))
-    yield from _append_batches(
-        accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) >= enough]
-    )
-    yield from _append_rows(
-        accumulator, rows, [each for each in runs if rows.size(each.start, each.stop) < enough]
-    )
+    bounds = pairwise(grouped.bounds.tolist())
+    large, small = list[_PartitionRun](), list[_PartitionRun]()
+    for partition, bound in zip(grouped.partitions.tolist(), bounds, strict=True):
+        each = _PartitionRun(partition, *bound)
+        (large if rows.size(each.start, each.stop) >= enough else small).append(each)
+    yield from _append_batches(accumulator, rows, large)
+    yield from _append_rows(accumulator, rows, small)
+
+
+class _PartitionRun(NamedTuple):
+    partition: int
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +221,9 @@ class _Rows:
         """Return the number of bytes from `start` to `stop`."""
         return self.before(stop) - self.before(start)
 
-
-class _PartitionRun(NamedTuple):
-    partition: int
-    start: int
-    stop: int
+    def end_of(self, start: int, most_bytes: float) -> int:
+        """Return the end of the rows from `start` that take so many bytes at most."""
+        return int(np.searchsorted(self.ends, self.before(start) + most_bytes, side="right"))
 
 
 def _append_batches(
@@ -252,8 +256,7 @@ def _even_parts(rows: _Rows, run: _PartitionRun, batch_bytes: int) -> Iterator[_
     while start < run.stop:
         left = rows.size(start, run.stop)
         share = left / -(-left // batch_bytes)
-        wanted = int(np.searchsorted(rows.ends, rows.before(start) + share, side="right"))
-        stop = min(max(wanted, start + 1), run.stop)
+        stop = min(max(rows.end_of(start, share), start + 1), run.stop)
         yield _PartitionRun(run.partition, start, stop)
         start = stop
 
@@ -265,24 +268,11 @@ def _append_rows(accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun
         columns = rows.columns.take(pa.array(rows.order[run.start : run.stop]))
         at = run.start
         while at < run.stop:
-            end = min(_fitting(accumulator, where, rows.ends, at), run.stop)
+            end = rows.end_of(at, accumulator.room_in(where))
+            if end <= at:  # The open batch is full: a new one takes what fits, at least one row.
+                end = max(rows.end_of(at, accumulator.sizes.of_records(where.topic)), at + 1)
+            end = min(end, run.stop)
             part = columns.slice(at - run.start, end - at)
             appended = accumulator.append_columns(where, part, rows.size(at, end))
             yield replace(appended, rows=rows.given[at:end])
             at = end
-
-
-def _runs(grouped: PartitionRows) -> Iterator[_PartitionRun]:
-    bounds = grouped.bounds.tolist()
-    for number, partition in enumerate(grouped.partitions.tolist()):
-        yield _PartitionRun(partition, bounds[number], bounds[number + 1])
-
-
-def _fitting(accumulator: Accumulator, where: TopicPartition, ends: Integers, start: int) -> int:
-    """Return the end of the rows that fit into the open batch, or into a new one."""
-    before = int(ends[start - 1]) if start else 0
-    for room in (accumulator.room_in(where), accumulator.sizes.of_records(where.topic)):
-        stop = int(np.searchsorted(ends, before + room, side="right"))
-        if stop > start:
-            return stop
-    return start + 1

@@ -211,18 +211,17 @@ def _check_idempotence(config: ProducerConfig) -> None:
 
     It knows duplicates only among the batches in flight, and only if it answers.
     """
-    if config.acks is not Acks.ALL:
-        _refuse_for_idempotence(_ACKS, config.acks, "Give 'all'")
-    if not config.retries:
-        _refuse_for_idempotence(_RETRIES, config.retries, "Give 1 or more")
-    if config.max_in_flight_requests_per_connection > MOST_IN_FLIGHT:
-        found = config.max_in_flight_requests_per_connection
-        _refuse_for_idempotence(_IN_FLIGHT, found, f"Give at most {MOST_IN_FLIGHT}")
-
-
-def _refuse_for_idempotence(option: str, found: int, expected: str) -> None:
-    conflict = f"found {{}}, and '{_IDEMPOTENCE}' is 'true'"
-    raise ConfigurationError(option, conflict, f"{expected}, or set that to 'false'", str(found))
+    acks, retries = config.acks, config.retries
+    in_flight = config.max_in_flight_requests_per_connection
+    for option, found, is_right, expected in (
+        (_ACKS, acks, acks is Acks.ALL, "Give 'all'"),
+        (_RETRIES, retries, retries > 0, "Give 1 or more"),
+        (_IN_FLIGHT, in_flight, in_flight <= MOST_IN_FLIGHT, f"Give at most {MOST_IN_FLIGHT}"),
+    ):
+        if not is_right:
+            conflict = f"found {{}}, and '{_IDEMPOTENCE}' is 'true'"
+            advice = f"{expected}, or set that to 'false'"
+            raise ConfigurationError(option, conflict, advice, str(found))
 
 
 def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:

@@ -244,13 +244,24 @@ class Run:
         """The number after that of the last record."""
         return self.first + self.count
 
+    def outcomes(self) -> Iterator[tuple[Outcome, int, int]]:
+        """Yield each known outcome with the first record that it concerns and the end."""
+        for each in sorted(self.delivery.outcomes, key=lambda outcome: outcome.first):
+            first, end = max(each.first, self.first), min(each.first + each.count, self.end)
+            if first < end:
+                yield each, first, end
+
     def failures(self) -> Iterator[tuple[KafkaError, Integers | range]]:
         """Yield each known error with the rows that it concerns."""
         rows = range(self.count) if self.rows is None else self.rows
-        for each in sorted(self.delivery.outcomes, key=_first):
-            first, end = max(each.first, self.first), min(each.first + each.count, self.end)
-            if each.error is not None and first < end:
+        for each, first, end in self.outcomes():
+            if each.error is not None:
                 yield each.error, rows[first - self.first : end - self.first]
+
+    def metadata(self) -> Iterator[BatchMetadata]:
+        """Yield the place of the records, once they are written."""
+        for each, first, end in self.outcomes():
+            yield BatchMetadata(*self.delivery.topic_partition, each.offset_of(first), end - first)
 
 
 class ColumnsFuture:
@@ -272,13 +283,11 @@ class ColumnsFuture:
         error = self.exception(timeout_seconds)
         if error is not None:
             raise error.with_traceback(None)
-        return [found for run in self._runs for found in _metadata_of(run)]
+        return [found for run in self._runs for found in run.metadata()]
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
         """Wait, and return the first error, or None if all rows are written."""
-        deadline = None
-        if timeout_seconds is not None:
-            deadline = Deadline.after_ms(int(timeout_seconds * 1000))
+        deadline = deadline_after(timeout_seconds)
         for run in self._runs:
             _wait_for(run.delivery, None if deadline is None else deadline.remaining_seconds())
         return self.failure()
@@ -305,7 +314,8 @@ class ColumnsFuture:
 
     def add_done_callback(self, callback: Callable[["ColumnsFuture"], object]) -> None:
         """Call `callback` with this future in the producer's thread, or now if it is done."""
-        left = len({id(each.delivery) for each in self._runs})
+        deliveries = {id(each.delivery): each.delivery for each in self._runs}.values()
+        left = len(deliveries)
         lock = threading.Lock()
 
         def one_is_done(_: object) -> None:
@@ -318,26 +328,16 @@ class ColumnsFuture:
 
         if not left:
             callback(self)
-        for delivery in {id(each.delivery): each.delivery for each in self._runs}.values():
+        for delivery in deliveries:
             delivery.when_done(one_is_done)
+
+
+def deadline_after(timeout_seconds: float | None) -> Deadline | None:
+    """Return the deadline, or None for none."""
+    return None if timeout_seconds is None else Deadline.after_seconds(timeout_seconds)
 
 
 def _wait_for(delivery: Delivery, timeout_seconds: float | None) -> None:
     if not delivery.wait(timeout_seconds):
         what = f"no answer about records of {delivery.topic_partition}"
         raise KafkaTimeoutError(f"{what} within {timeout_seconds:.3f} s; they are on their way")
-
-
-def _metadata_of(run: Run) -> list[BatchMetadata]:
-    topic, partition = run.delivery.topic_partition
-    found = []
-    for each in sorted(run.delivery.outcomes, key=_first):
-        first = max(each.first, run.first)
-        count = min(each.first + each.count, run.end) - first
-        if count > 0:
-            found.append(BatchMetadata(topic, partition, each.offset_of(first), count))
-    return found
-
-
-def _first(outcome: Outcome) -> int:
-    return outcome.first

@@ -40,9 +40,13 @@ _KINDS: Mapping[str, type[BrokerError]] = {
 }
 
 _REBALANCED = "the group has since given the partitions to other members; abort, they read again"
+_FENCED = (
+    "another producer has begun with this 'kafka.transactional.id' since, or the transaction was "
+    "open for longer than 'kafka.transaction.timeout.ms'"
+)
 _ADVICE: Mapping[str, str] = {
-    "INVALID_PRODUCER_EPOCH": "another producer has begun with this 'kafka.transactional.id' "
-    "since, or the transaction was open for longer than 'kafka.transaction.timeout.ms'",
+    "INVALID_PRODUCER_EPOCH": _FENCED,
+    "PRODUCER_FENCED": _FENCED,
     "INVALID_TXN_STATE": "it has ended already, the other way or because it was open for longer "
     "than 'kafka.transaction.timeout.ms', or there is nothing in it",
     "INVALID_PRODUCER_ID_MAPPING": "the cluster knows the 'kafka.transactional.id' by another "
@@ -53,7 +57,6 @@ _ADVICE: Mapping[str, str] = {
     "STALE_MEMBER_EPOCH": _REBALANCED,
     "UNKNOWN_MEMBER_ID": _REBALANCED,
 }
-_SAME_ADVICE = {"PRODUCER_FENCED": "INVALID_PRODUCER_EPOCH"}
 
 
 def transaction_error(error: BrokerError) -> BrokerError:
@@ -64,8 +67,7 @@ def transaction_error(error: BrokerError) -> BrokerError:
     """
     name = error.error.name
     kind = _KINDS.get(name, BrokerError)
-    advice = _ADVICE.get(_SAME_ADVICE.get(name, name))
-    return kind(error.error, error.what, error.detail or advice)
+    return kind(error.error, error.what, error.detail or _ADVICE.get(name))
 
 
 class UnsendableRecordError(LocalError):

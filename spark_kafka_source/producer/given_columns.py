@@ -3,7 +3,6 @@
 https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 """
 
-from collections.abc import Collection
 from typing import Protocol
 
 import pyarrow as pa
@@ -59,22 +58,15 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
         found = _imported(pa.record_batch, columns)
     else:
         raise _refused(columns)
-    _check_names(found.schema.names)
+    names = found.schema.names
+    for name in names:
+        if name.lower() in _COLUMNS and name.lower() not in names:  # Both of them do no harm.
+            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
     others = [each for each in found.schema if each.name not in _COLUMNS]
     lost = [each.name for each in others if not pa.types.is_null(each.type)]
-    if lost and "value" not in found.schema.names:
+    if lost and "value" not in names:
         raise UnknownColumnError(lost[0], "Without a column 'value' no record has a value")
     return _plain(found)
-
-
-def _check_names(names: Collection[str]) -> None:
-    """Raise `UnknownColumnError` for a name that is a record's column but for its case.
-
-    A column of both spellings does no harm.
-    """
-    for name in names:
-        if name.lower() in _COLUMNS and name.lower() not in names:
-            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
 
 
 def _imported(read: object, columns: object) -> pa.Table | pa.RecordBatch:

@@ -80,7 +80,12 @@ def given_partitioner(
         check_call(_NAME, method, "has a method `partition`", *_OF_METHOD)
         close = method_of(_NAME, given, "close")
         configure(_NAME, given, configuration)
-        return GivenPartitioner(_by_method(method), close or (lambda: None))
+        return GivenPartitioner(
+            lambda sent, topic: method(
+                topic.topic, sent.key, sent.key_bytes, sent.value, sent.value_bytes, topic
+            ),
+            close or (lambda: None),
+        )
     if not callable(given):
         found = f"found a {type(given).__name__}, which cannot be called"
         expected = (
@@ -88,14 +93,6 @@ def given_partitioner(
         )
         raise ConfigurationError(_NAME, found, expected)
     check_call(_NAME, given, "is a function", *_OF_FUNCTION)
-    return GivenPartitioner(_by_function(given))
-
-
-def _by_method(method: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
-    return lambda sent, topic: method(
-        topic.topic, sent.key, sent.key_bytes, sent.value, sent.value_bytes, topic
+    return GivenPartitioner(
+        lambda sent, topic: given(topic.topic, sent.key_bytes, len(topic.partitions))
     )
-
-
-def _by_function(function: Callable[..., Any]) -> Callable[[Sent, TopicInfo], Any]:
-    return lambda sent, topic: function(topic.topic, sent.key_bytes, len(topic.partitions))

@@ -125,11 +125,6 @@ def crc32(keys: ByteColumn) -> Hashes:
     return hashes
 
 
-def crc32_of(key: bytes) -> int:
-    """Return the CRC-32 of one key."""
-    return zlib.crc32(key)
-
-
 def _crc32_table() -> Hashes:
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):

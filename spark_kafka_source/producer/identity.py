@@ -1,139 +1,100 @@
-"""A producer's identity on the brokers: anonymous, idempotent, or with transactions.
+"""A producer's identity on the brokers: anonymous, or idempotent. `Transaction` is the third.
 
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-98
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.net import Conversations, Running
+from spark_kafka_source.net import Conversation
 from spark_kafka_source.producer.accumulator import PartitionQueue
-from spark_kafka_source.producer.leaders import is_lasting
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import new_producer_id
 from spark_kafka_source.topic_partition import TopicPartition
 
 
-class Identity(Protocol):
-    """The sequences of a producer, for its thread. Only `failed` is called by other threads."""
+class Identity:
+    """A producer without sequences: a record that is sent again may be written twice.
 
-    may_renumber: bool
+    Subclasses have sequences. Only the producer's thread calls these methods.
+    """
+
+    transactional_id: str | None = None
+    """The transactional id of the records, or None."""
+    may_renumber = False
     """Whether a partition gets a new epoch if the leader has lost its sequences."""
 
-    @property
-    def next_try_seconds(self) -> float | None:
-        """The monotonic time in seconds of the next request of `step`, or None."""
+    def want(self, queues: Sequence[PartitionQueue]) -> None:
+        """Note the partitions with batches, in each step of the producer's thread."""
 
-    @property
-    def transactional_id(self) -> str | None:
-        """The transactional id of the records, or None."""
-
-    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
-        """Take answers and send requests that these partitions need before a batch goes out."""
+    def ask(self) -> Conversation[bool] | None:
+        """Ask for what these partitions need before a batch goes out; see `keep_asking`."""
+        return None
 
     def refusal(self) -> KafkaError | None:
         """Return the error for which no batch can be sent at all, or None."""
+        return None
 
     def trouble(self) -> KafkaError | None:
         """Return the error of the last request, or None."""
+        return None
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether batches of a partition can be sent now."""
+        del topic_partition
+        return True
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return the id and epoch of a partition's next batch; None for no sequences."""
+        del queue
+        return None
 
     def renumber(self, queue: PartitionQueue) -> None:
-        """Give a partition a new epoch, with sequences from 0."""
+        """Give a partition a new epoch, with sequences from 0, if it `may_renumber`."""
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Note that records were not written. If they were sent, they may have sequences."""
 
 
-class Anonymous:
-    """A producer without sequences: a record that is sent again may be written twice."""
-
-    transactional_id = None
-    may_renumber = False
-    next_try_seconds = None
-
-    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
-        """Do nothing: an anonymous producer needs no id."""
-
-    def refusal(self) -> KafkaError | None:
-        """Return None: nothing is refused."""
-        return None
-
-    def trouble(self) -> KafkaError | None:
-        """Return None: nothing is requested."""
-        return None
-
-    def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Return True: any partition can be written to."""
-        del topic_partition
-        return True
-
-    def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
-        """Return None: there are no sequences."""
-        del queue
-        return None
-
-    def renumber(self, queue: PartitionQueue) -> None:
-        """Do nothing: there are no sequences."""
-
-    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Do nothing."""
-
-
-class Idempotent:
+class Idempotent(Identity):
     """A producer whose batches have sequences, so that no record is written twice.
 
     If a leader has lost a partition's sequences, the partition gets the next epoch. The producer
     chooses that epoch itself (KIP-360). Other partitions keep theirs.
     """
 
-    transactional_id = None
     may_renumber = True
 
     def __init__(self, client: KafkaClient) -> None:
         """`client` is the one of the producer's thread."""
         self._client = client
-        self.next_try_seconds: float | None = None
-        self._next = NextTry(client.pause_seconds)
+        self._is_wanted = False
         self._producer: ProducerId | None = None
-        self._lookup: Running[ProducerId] | None = None
         self._refusal: KafkaError | None = None
         self._trouble: KafkaError | None = None
 
-    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
-        """Ask for a producer id as soon as there are records to write."""
-        self._refusal = None
-        self.next_try_seconds = None
-        if self._lookup is not None and self._lookup.is_done:
-            self._take(self._lookup)
-            self._lookup = None
-        if self._producer is not None or self._lookup is not None or not queues:
-            return
-        if self._next.is_due:
-            asked = new_producer_id(self._client, timeout_ms=LOOKUP_MS)
-            self._lookup = conversations.begin(asked)
-        else:
-            self.next_try_seconds = self._next.at_seconds
+    def want(self, queues: Sequence[PartitionQueue]) -> None:
+        """Note whether there are records to write."""
+        self._is_wanted = bool(queues)
 
-    def _take(self, lookup: Running[ProducerId]) -> None:
+    def ask(self) -> Conversation[bool] | None:
+        """Ask for a producer id if there are records to write, and none to write with."""
+        return self._learn_id() if self._is_wanted and self._producer is None else None
+
+    async def _learn_id(self) -> bool:
         try:
-            self._producer, self._trouble = lookup.result(), None
-            self._next.succeeded()
+            self._producer = await new_producer_id(self._client, timeout_ms=LOOKUP_MS)
         except KafkaError as error:
-            self._refusal = error if is_lasting(error) else None
-            self._trouble = error
-            self._next.failed()
+            self._trouble, self._refusal = error, None if error.retriable else error
+        else:
+            self._trouble = None
+        return self._producer is not None
 
     def refusal(self) -> KafkaError | None:
-        """Return the lasting error of the last request for a producer id; `step` clears it."""
-        return self._refusal
+        """Return the lasting error of the last request for a producer id, and forget it."""
+        found, self._refusal = self._refusal, None
+        return found
 
     def trouble(self) -> KafkaError | None:
         """Return the error of the last request for a producer id, or None."""
@@ -155,6 +116,3 @@ class Idempotent:
         if self._producer is not None and self._producer == queue.producer:
             self._producer = self._producer.bumped()
         queue.producer = None
-
-    def failed(self, error: KafkaError, *, was_sent: bool) -> None:
-        """Do nothing: the leader's next answer tells whether a sequence is missing."""

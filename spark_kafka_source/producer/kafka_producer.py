@@ -6,8 +6,9 @@ https://kafka.apache.org/documentation/#producerapi
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Never, Protocol
+from typing import Any, Never
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,13 @@ from spark_kafka_source.producer.columns import (
     pieces_of,
 )
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.delivery import ColumnsFuture, OnDelivery, Run, SendFuture
+from spark_kafka_source.producer.delivery import (
+    ColumnsFuture,
+    OnDelivery,
+    Run,
+    SendFuture,
+    deadline_after,
+)
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.producer.given_columns import (
     HasArrowArray,
@@ -52,7 +59,7 @@ from spark_kafka_source.producer.given_partitioner import (
     Sent,
     given_partitioner,
 )
-from spark_kafka_source.producer.identity import Anonymous, Idempotent
+from spark_kafka_source.producer.identity import Idempotent, Identity
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.partitioners import NO_PARTITION, key_partitioner
 from spark_kafka_source.producer.producer_config import config_from_arguments
@@ -78,14 +85,6 @@ from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
-
-
-class HasClose(Protocol):
-    """A part of the producer that is closed with it."""
-
-    @property
-    def close(self) -> Callable[[], object]:
-        """The function that closes it."""
 
 
 # The time that waiting records get after an error, or at the end of the interpreter.
@@ -134,44 +133,44 @@ class KafkaProducer:
         refuse_positional("KafkaProducer", positional)
         if isinstance(partitioner, str):
             configuration["partitioner"], partitioner = partitioner, None
-        serializers = {
-            "key": argument_of(configuration, "key_serializer", key_serializer),
-            "value": argument_of(configuration, "value_serializer", value_serializer),
-        }
+        serializers = (
+            argument_of(configuration, "key_serializer", key_serializer),
+            argument_of(configuration, "value_serializer", value_serializer),
+        )
         reporters_given = argument_of(configuration, METRIC_REPORTERS, metric_reporters)
         config = config_from_arguments(configuration, token_provider)
         with spelt(config.spelling):
-            given = {
-                part: Given(name, serde(name, each, SERIALIZE, configuration))
-                for part, (name, each) in serializers.items()
-            }
+            key, value = (
+                Given(name, serde(name, each, SERIALIZE, configuration))
+                for name, each in serializers
+            )
             chooser = given_partitioner(partitioner, configuration)
             reporters = given_reporters(*reporters_given, configuration, config.client)
-        self._set_up(config, given, chooser, reporters)
+        self._set_up(config, key, value, chooser, reporters)
 
     @classmethod
     def of(cls, config: ProducerConfig) -> "KafkaProducer":
         """Return a producer for a configuration that is already parsed."""
         producer = cls.__new__(cls)
-        nothing = {part: Given(f"{part}_serializer", None) for part in ("key", "value")}
-        producer._set_up(config, nothing, None, ())
+        producer._set_up(config, Given("key_serializer"), Given("value_serializer"))
         return producer
 
     def _set_up(
         self,
         config: ProducerConfig,
-        serializers: Mapping[str, Given],
-        partitioner: GivenPartitioner | None,
-        reporters: Sequence[GivenReporter],
+        key_serializer: Given,
+        value_serializer: Given,
+        partitioner: GivenPartitioner | None = None,
+        reporters: Sequence[GivenReporter] = (),
     ) -> None:
         self._process = OwnProcess("producer")
         keep_freed_memory()
         self._config = config
-        self._encoding = _encoding_of(config)
+        self._encoding = typed.TypedEncoding(config.typed) if config.typed.parts else None
         texts = config.typed.texts
         with spelt(config.spelling):
-            self._serialize_key = serialize("key", serializers["key"], self._encoding, texts)
-            self._serialize_value = serialize("value", serializers["value"], self._encoding, texts)
+            self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
+            self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
         self._partitioner = partitioner
         self._key_partitioner = key_partitioner(config)
         client = KafkaClient(config.client)
@@ -182,24 +181,21 @@ class KafkaProducer:
         self._accumulator.batch_ended = self._topics.batch_ended
         self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
         self._transaction: Transaction | None = None
-        identity: Transaction | Idempotent | Anonymous
+        identity: Identity
         if config.transactional_id:
             clients.append(client.sibling())
             identity = self._transaction = Transaction(
                 config, clients[-1], client, self._accumulator
             )
         else:
-            identity = Idempotent(client) if config.enable_idempotence else Anonymous()
+            identity = Idempotent(client) if config.enable_idempotence else Identity()
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
-        # `weakref.finalize` also closes a producer that nobody closed.
-        closed: list[HasClose] = [*clients, *serializers.values()]
-        if self._encoding is not None:
-            closed.append(self._encoding)
-        if partitioner is not None:
-            closed.append(partitioner)
         client_id = config.client.connection.client_id
-        closed.append(Reporting(reporters, "producer", client_id, self._metrics.measures))
+        reporting = Reporting(reporters, "producer", client_id, self._metrics.measures)
+        parts = (*clients, key_serializer, value_serializer, self._encoding, partitioner, reporting)
+        closed = [each.close for each in parts if each is not None]
+        # `weakref.finalize` also closes a producer that nobody closed.
         self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._process, self._accumulator, self._closed)
 
@@ -312,10 +308,7 @@ class KafkaProducer:
 
         Raises `KafkaTimeoutError` if that takes longer. The futures hold the errors of records.
         """
-        deadline = None
-        if timeout_seconds is not None:
-            deadline = Deadline.after_ms(int(timeout_seconds * 1000))
-        if not self._accumulator.flush(deadline):
+        if not self._accumulator.flush(deadline_after(timeout_seconds)):
             raise KafkaTimeoutError(f"not all records were sent within {timeout_seconds} s")
 
     def close(self, timeout_seconds: float | None = None) -> None:
@@ -325,10 +318,7 @@ class KafkaProducer:
         transactional id does.
         """
         self._ending.detach()
-        deadline = None
-        if timeout_seconds is not None:
-            deadline = Deadline.after_ms(int(timeout_seconds * 1000))
-        self._closed(deadline)
+        self._closed(deadline_after(timeout_seconds))
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the partitions of a topic, in order. Waits and raises as `send` does.
@@ -351,11 +341,13 @@ class KafkaProducer:
         Call it once, before any other call. This method and the next four wait up to
         `max.block.ms` for brokers.
         """
-        self._in_transactions(Transaction.init)
+        with self._transactions() as transaction:
+            transaction.init()
 
     def begin_transaction(self) -> None:
         """Begin a transaction. It holds all records that are sent from now on."""
-        self._in_transactions(Transaction.begin)
+        with self._transactions() as transaction:
+            transaction.begin()
 
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Member | None
@@ -366,7 +358,8 @@ class KafkaProducer:
         has lost its partitions cannot commit (KIP-447). None stands for a member without a
         generation, and raises `TransactionStateError`.
         """
-        self._in_transactions(partial(_send_offsets, offsets, group_metadata))
+        with self._transactions() as transaction:
+            transaction.send_offsets(offsets, group_metadata)
 
     def commit_transaction(self) -> None:
         """Wait for all records, and commit the transaction.
@@ -374,11 +367,13 @@ class KafkaProducer:
         Raises the error of a record that was not written: call `abort_transaction` next. After a
         `KafkaTimeoutError`, call `commit_transaction` again.
         """
-        self._in_transactions(Transaction.commit)
+        with self._transactions() as transaction:
+            transaction.commit()
 
     def abort_transaction(self) -> None:
         """Abort the transaction: readers with `read_committed` never see its records."""
-        self._in_transactions(Transaction.abort)
+        with self._transactions() as transaction:
+            transaction.abort()
 
     def begin_as(self, transactional_id: str, transaction_timeout_ms: int) -> None:
         """Begin a transaction under this id; another process decides how it ends.
@@ -387,15 +382,13 @@ class KafkaProducer:
         the transaction for this producer. Raises `TransactionOpenError` if a transaction is open
         under the id.
         """
-        self._in_transactions(
-            lambda transaction: transaction.take(transactional_id, transaction_timeout_ms)
-        )
+        with self._transactions() as transaction:
+            transaction.take(transactional_id, transaction_timeout_ms)
 
     def knows_id(self, transactional_id: str) -> bool:
         """Return whether the brokers know this id, of whichever producer it is."""
-        found: list[bool] = []
-        self._in_transactions(lambda transaction: found.append(transaction.knows(transactional_id)))
-        return found[0]
+        with self._transactions() as transaction:
+            return transaction.knows(transactional_id)
 
     def prepare_transaction(self) -> PreparedTransaction | None:
         """Wait for all records, and return the handle by which another process ends it.
@@ -403,16 +396,16 @@ class KafkaProducer:
         Returns None if nothing was sent. Raises the error of a record that was not written: call
         `abort_transaction` next.
         """
-        prepared: list[PreparedTransaction | None] = []
-        self._in_transactions(lambda transaction: prepared.append(transaction.prepare()))
-        return prepared[0]
+        with self._transactions() as transaction:
+            return transaction.prepare()
 
-    def _in_transactions(self, call: Callable[[Transaction], None]) -> None:
+    @contextmanager
+    def _transactions(self) -> Iterator[Transaction]:
         with spelt(self._config.spelling):
             self._accumulator.raise_if_refused()
             if self._transaction is None:
                 raise TransactionStateError("'kafka.transactional.id' is not set")
-            call(self._transaction)
+            yield self._transaction
 
     # -- rows --------------------------------------------------------------------------------------
 
@@ -438,22 +431,12 @@ class KafkaProducer:
         found = self._topics.of(topic)
         chosen = NO_PARTITION
         if self._partitioner is not None:
-            chosen = self._as_given(found, sent)
+            chosen = _as_given(self._partitioner, found, sent)
         elif self._key_partitioner is not None:
             chosen = self._key_partitioner.partition(sent.key_bytes, found.count)
         if chosen == NO_PARTITION:
             chosen = found.next_one(size)
         return TopicPartition(topic, chosen)
-
-    def _as_given(self, partitions: Partitions, sent: Sent) -> int:
-        if self._partitioner is None:
-            return NO_PARTITION
-        chosen = self._partitioner.choose(sent, partitions.info)
-        if chosen is None:
-            return NO_PARTITION
-        chosen = checked_partition(partitions.name, chosen)
-        partitions.check(chosen)
-        return chosen
 
     def _partitions_for(self, topic: str, piece: Piece) -> Integers:
         """Return the partition of each row: its own, or that of its key, or any."""
@@ -466,8 +449,8 @@ class KafkaProducer:
             keys = piece.columns["key"] if has_key else pa.nulls(len(found))
             keys = keys if len(left) == len(found) else keys.take(pa.array(left))
             if self._partitioner is not None:
-                sent = _as_sent(piece, left)
-                found[left] = [self._as_given(partitions, each) for each in sent]
+                sent, partitioner = _as_sent(piece, left), self._partitioner
+                found[left] = [_as_given(partitioner, partitions, each) for each in sent]
             elif self._key_partitioner is not None and has_key:
                 found[left] = self._key_partitioner.partitions(keys, partitions.count)
             left = np.flatnonzero(found == NO_PARTITION)
@@ -476,18 +459,13 @@ class KafkaProducer:
         return found
 
 
-def _encoding_of(config: ProducerConfig) -> "typed.TypedEncoding | None":
-    if not config.typed.parts:
-        return None
-    return typed.TypedEncoding(config.typed)
-
-
-def _send_offsets(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    member: Member | None,
-    transaction: Transaction,
-) -> None:
-    transaction.send_offsets(offsets, member)
+def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: Sent) -> int:
+    chosen = partitioner.choose(sent, partitions.info)
+    if chosen is None:
+        return NO_PARTITION
+    chosen = checked_partition(partitions.name, chosen)
+    partitions.check(chosen)
+    return chosen
 
 
 def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
@@ -510,14 +488,14 @@ def _length(data: bytes | None) -> int:
 def _close(
     sender: Sender,
     accumulator: Accumulator,
-    others: Iterable[HasClose],
+    others: Iterable[Callable[[], object]],
     deadline: Deadline | None,
 ) -> None:
     accumulator.refuse(ClosedError("the producer is closed"))
     sender.close(deadline)
-    for each in others:
+    for close in others:
         try:
-            each.close()
+            close()
         except Exception:  # A user's serializer, after all records are sent.
             logger.exception("A part of the producer could not be closed")
 

@@ -18,15 +18,18 @@ class ProducerMetrics:
 
     def __init__(self, memory: BufferMemory, config: SensorConfig | None = None) -> None:
         self._memory = memory
-        self._request_ms = Sensor(config)
-        self._records = Sensor(config)
         self._records_by_request = Sensor(config)
         self._bytes = Sensor(config)
         self._batch_bytes = Sensor(config)
         self._queued_ms = Sensor(config)
-        self._retries = Sensor(config)
-        self._errors = Sensor(config)
-        self._splits = Sensor(config)
+        self.request_ms = Sensor(config)
+        """The time until each answer."""
+        self.written = Sensor(config)
+        """Numbers of records. The same holds for those that `failed`."""
+        self.failed = Sensor(config)
+        self.retries = Sensor(config)
+        """1 for each batch that is sent again. The same holds for `splits`."""
+        self.splits = Sensor(config)
 
     def sent(self, batches: Iterable[ProducerBatch]) -> None:
         """Count a request with these batches."""
@@ -41,49 +44,29 @@ class ProducerMetrics:
         self._bytes.record(size)
         self._records_by_request.record(record_count)
 
-    def answered(self, milliseconds: float) -> None:
-        """Count an answer, and the time that it took."""
-        self._request_ms.record(milliseconds)
-
-    def delivered(self, record_count: int) -> None:
-        """Count records that are written."""
-        self._records.record(record_count)
-
-    def failed(self, record_count: int) -> None:
-        """Count records that failed."""
-        self._errors.record(record_count)
-
-    def retried(self) -> None:
-        """Count a batch that is sent again."""
-        self._retries.record(1)
-
-    def split(self) -> None:
-        """Count a batch that was too large and became two."""
-        self._splits.record(1)
-
     @property
     def measures(self) -> Measures:
         """The functions of all metrics. Rates are per second, times in ms or as the name says."""
         return {
-            "record-send-rate": lambda: self._records.rate,
-            "record-send-total": lambda: self._records.total,
-            "record-error-rate": lambda: self._errors.rate,
-            "record-error-total": lambda: self._errors.total,
-            "record-retry-rate": lambda: self._retries.rate,
-            "record-retry-total": lambda: self._retries.total,
+            "record-send-rate": lambda: self.written.rate,
+            "record-send-total": lambda: self.written.total,
+            "record-error-rate": lambda: self.failed.rate,
+            "record-error-total": lambda: self.failed.total,
+            "record-retry-rate": lambda: self.retries.rate,
+            "record-retry-total": lambda: self.retries.total,
             "record-queue-time-avg": lambda: self._queued_ms.average,
             "record-queue-time-max": lambda: self._queued_ms.most,
             "records-per-request-avg": lambda: self._records_by_request.average,
             "batch-size-avg": lambda: self._batch_bytes.average,
             "batch-size-max": lambda: self._batch_bytes.most,
-            "batch-split-rate": lambda: self._splits.rate,
-            "batch-split-total": lambda: self._splits.total,
+            "batch-split-rate": lambda: self.splits.rate,
+            "batch-split-total": lambda: self.splits.total,
             "outgoing-byte-rate": lambda: self._bytes.rate,
             "outgoing-byte-total": lambda: self._bytes.total,
-            "request-latency-avg": lambda: self._request_ms.average,
-            "request-latency-max": lambda: self._request_ms.most,
-            "request-rate": lambda: self._request_ms.frequency,
-            "request-total": lambda: self._request_ms.count,
+            "request-latency-avg": lambda: self.request_ms.average,
+            "request-latency-max": lambda: self.request_ms.most,
+            "request-rate": lambda: self.request_ms.frequency,
+            "request-total": lambda: self.request_ms.count,
             "bufferpool-wait-time-ns-total": lambda: self._memory.waited_ms.total * 1e6,
             "buffer-total-bytes": lambda: float(self._memory.size),
             "buffer-available-bytes": lambda: float(self._memory.free),

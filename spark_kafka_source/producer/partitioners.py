@@ -4,6 +4,7 @@ MURMUR2 is the default of Kafka's own producer (`BuiltInPartitioner.partitionFor
 are librdkafka's: https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.hashes import Hash, HashOfOne, crc32, crc32_of, murmur2, murmur2_of
+from spark_kafka_source.producer.hashes import Hash, HashOfOne, crc32, murmur2, murmur2_of
 from spark_kafka_source.records import ByteColumn, Integers
 
 NO_PARTITION = -1
@@ -56,7 +57,7 @@ class KeyPartitioner:
 
 MURMUR2 = KeyPartitioner("murmur2", murmur2, murmur2_of, POSITIVE, True)
 MURMUR2_RANDOM = KeyPartitioner("murmur2_random", murmur2, murmur2_of, POSITIVE, True)
-CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, crc32_of, (1 << 32) - 1, False)
+CONSISTENT_RANDOM = KeyPartitioner("consistent_random", crc32, zlib.crc32, (1 << 32) - 1, False)
 
 PARTITIONERS: Mapping[str, KeyPartitioner] = MappingProxyType(
     {each.name: each for each in (MURMUR2, MURMUR2_RANDOM, CONSISTENT_RANDOM)}

@@ -10,19 +10,19 @@ import threading
 import time
 from collections.abc import Sequence
 from contextvars import copy_context
+from functools import partial
 
-from spark_kafka_source.client import (
-    LONGEST_SILENCE_MS,
-    Broker,
-    KafkaClient,
+from spark_kafka_source.client import Broker, KafkaClient
+from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
+from spark_kafka_source.net import (
+    Address,
+    Conversations,
+    Deadline,
+    Running,
+    keep_asking,
+    readable,
+    wait_of_all,
 )
-from spark_kafka_source.errors import (
-    ClosedError,
-    KafkaError,
-    KafkaTimeoutError,
-    LocalError,
-)
-from spark_kafka_source.net import Address, Conversations, Deadline, HasFileno, readable
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.answers import Answers, Flight
 from spark_kafka_source.producer.batch import ProducerBatch
@@ -37,7 +37,6 @@ from spark_kafka_source.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from spark_kafka_source.records import Bytes
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +45,6 @@ logger = logging.getLogger(__name__)
 _PRODUCE_BY_NAME = 12
 _PRODUCE_IN_TRANSACTIONS = 11
 _LONGEST_WAIT_MS = 60_000
-_SILENCE_SECONDS = LONGEST_SILENCE_MS / 1000
 
 
 class Sender:
@@ -64,11 +62,15 @@ class Sender:
         self._config = config
         self._client = client
         self._accumulator = accumulator
-        self._conversations = Conversations()
-        self._leaders = Leaders(client, self._conversations)
+        self._leaders = Leaders(client)
         self._identity = identity
         self._metrics = metrics
         self._answers = Answers(config, client, accumulator, identity, metrics)
+        self._conversations = Conversations()
+        self._askers = [
+            self._conversations.begin(keep_asking(each, client.pause_seconds))
+            for each in (self._leaders.ask, identity.ask)
+        ]
         self._flights: list[Flight] = []
         self._unanswered: set[Address] = set()
         """Brokers that got requests without an answer, over connections that were open then."""
@@ -107,6 +109,8 @@ class Sender:
         self._accumulator.refuse(error)
         self._answers.fail_all(error)
         self._conversations.close()
+        for flight in self._flights:
+            flight.answer.give_up()
         self._client.close()
 
     def _is_over(self) -> bool:
@@ -118,52 +122,61 @@ class Sender:
 
     def _step(self) -> None:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
-        for flight in [each for each in self._flights if each.asked.is_over()]:
+        for flight in self._landed():
             self._flights.remove(flight)
             if self._config.acks is Acks.NONE:
                 self._unanswered.add(flight.broker.address)
             self._answers.take(flight)
-            if self._config.acks is Acks.NONE:
-                self._unanswered.add(flight.broker.address)
-        self._conversations.step()
-        self._leaders.step()
         queues = self._accumulator.queues()
-        self._identity.step(self._conversations, queues)
+        self._identity.want(queues)
+        self._step_conversations()
         for queue in queues:
             self._expire(queue)
         self._fail_refused(queues)
-        for flight in self._flights:
-            self._look_at(flight)
         self._send(queues)
         if self._is_over():  # No event is left that would end a wait.
             return
-        self._leaders.step()
-        self._wake_at(self._leaders.next_try_seconds)
-        self._wake_at(self._identity.next_try_seconds)
+        self._step_conversations()
         self._wait()
 
-    def _wake_at(self, at_seconds: float | None) -> None:
-        if at_seconds is not None:
-            self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
+    def _landed(self) -> list[Flight]:
+        """Return the flights that are over. Those to one broker land in their order."""
+        landed = True
+        while landed:
+            # The last one first: it may read the answers to those before it.
+            flying = [each.answer for each in reversed(self._flights) if not each.answer.is_done]
+            for each in flying:
+                each.go_on()
+            landed = any(each.is_done for each in flying)
+        late: set[Address] = set()
+        found = []
+        for flight in self._flights:
+            if not flight.answer.is_done:
+                late.add(flight.broker.address)
+            elif flight.broker.address not in late:
+                found.append(flight)
+        return found
+
+    def _step_conversations(self) -> None:
+        self._conversations.step()
+        for each in self._askers:
+            if each.is_done:
+                each.result()  # Raises a fault of its own.
+
+    def _wake_at(self, at_seconds: float) -> None:
+        self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
 
     def _wait(self) -> None:
-        for flight in self._flights:
-            self._wake_at(flight.asked.deadline.at_seconds)
-            if flight.lookup is None:
-                self._wake_at(flight.looked_at_seconds + _SILENCE_SECONDS)
+        landed = self._landed()
+        waits = self._conversations.next_wait(), wait_of_all(each.answer for each in self._flights)
+        for each in waits:
+            self._wake_at(each.until.at_seconds)
         if self._close_by is not None:
             self._wake_at(self._close_by.at_seconds)
         wakeup = self._accumulator.wakeup
-        asked = self._conversations.next_wait()
-        self._wake_at(asked.until.at_seconds)
-        if not any(each.asked.is_here() for each in self._flights):
+        if not landed:
             until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)
-            waited_for: list[HasFileno] = [
-                wakeup,
-                *(each.asked for each in self._flights),
-                *asked.things,
-            ]
-            readable(waited_for, until)
+            readable([wakeup, *(thing for each in waits for thing in each.things)], until)
         wakeup.clear()
 
     # -- sending -----------------------------------------------------------------------------------
@@ -197,22 +210,6 @@ class Sender:
             self._accumulator.head(queue)
             for batch in self._accumulator.drop(queue, lambda _: False):
                 self._answers.fail(queue, batch, error)
-
-    def _look_at(self, flight: Flight) -> None:
-        """Give up on a silent broker when another broker leads the partitions."""
-        now_seconds = time.monotonic()
-        if flight.lookup is not None:
-            if not flight.lookup.is_done:
-                return
-            if not flight.lookup.result():
-                flight.asked.give_up("another broker leads the partitions by now; given up while")
-            flight.lookup, flight.looked_at_seconds = None, now_seconds
-        is_due = now_seconds - flight.looked_at_seconds >= _SILENCE_SECONDS
-        if is_due and flight.asked.is_silent:
-            broker, led = flight.broker, list(flight.batches)
-            flight.lookup = self._conversations.begin(self._client.still_leads(broker, led))
-        elif is_due:
-            flight.looked_at_seconds = now_seconds
 
     def _send(self, queues: Sequence[PartitionQueue]) -> None:
         ready: dict[Broker, list[PartitionQueue]] = {}
@@ -255,7 +252,7 @@ class Sender:
             if opened is not None and not queue.waiting:
                 self._wake_at(self._accumulator.ready_at_seconds(opened))
             return None
-        if head.encoded is None:
+        if head.encoded is None and head.error is not None:
             self._answers.fail(queue, self._accumulator.take(queue), head.error)
             self._wake_at(0.0)
             return None
@@ -321,10 +318,11 @@ class Sender:
     def _request(self, broker: Broker, drained: list[tuple[PartitionQueue, ProducerBatch]]) -> None:
         connection = self._config.client.connection
         transactional_id = self._identity.transactional_id
+        is_transactional = transactional_id is not None
         by_topic: dict[str, list[PartitionProduceData]] = {}
         for queue, batch in drained:
             topic, partition = queue.topic_partition
-            data = PartitionProduceData(index=partition, records=self._pieces(batch))
+            data = PartitionProduceData(index=partition, records=batch.pieces(is_transactional))
             by_topic.setdefault(topic, []).append(data)
         request = ProduceRequest(
             transactional_id=transactional_id,
@@ -342,18 +340,7 @@ class Sender:
             max_version=_PRODUCE_IN_TRANSACTIONS if transactional_id else _PRODUCE_BY_NAME,
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}
-        now_seconds = time.monotonic()
-        self._flights.append(Flight(asked, broker, batches, now_seconds, now_seconds))
+        still_leads = partial(self._client.still_leads, broker, list(batches))
+        answer = Running(self._client.answer_of(asked, still_leads))
+        self._flights.append(Flight(asked, broker, batches, answer, time.monotonic()))
         self._metrics.sent(batches.values())
-
-    def _pieces(self, batch: ProducerBatch) -> tuple[Bytes, Bytes]:
-        if batch.encoded is None:
-            raise ValueError("a batch is sent before it is encoded")
-        if batch.producer is None:
-            return batch.encoded.pieces()
-        return batch.encoded.pieces(
-            producer_id=batch.producer.producer_id,
-            producer_epoch=batch.producer.epoch,
-            base_sequence=batch.base_sequence,
-            transactional=self._identity.transactional_id is not None,
-        )

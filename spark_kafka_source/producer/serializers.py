@@ -37,7 +37,7 @@ class Given:
     """The user's serializer of keys or values, None for none, and the argument's name."""
 
     argument: str
-    serde: Serde | None
+    serde: Serde | None = None
 
     def close(self) -> None:
         """Close the serializer."""

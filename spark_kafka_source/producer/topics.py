@@ -26,7 +26,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 _TOLD_AFTER = 4
 """So many answers without a topic are told: a broker that creates it needs fewer."""
@@ -139,14 +139,14 @@ class Topics:
             with self._turn(topic, within):
                 topics = await self._client.topics([topic], within, create=True)
             found = next((each for each in topics if each.name == topic), None)
-            error = UNKNOWN_TOPIC if found is None else found.error
+            error = _UNKNOWN_TOPIC if found is None else found.error
             if found is not None and not error.code and not found.partitions:
                 error = _NO_LEADER
             if found is None or error.code:
-                without_it += error == UNKNOWN_TOPIC
+                without_it += error == _UNKNOWN_TOPIC
                 if without_it == _TOLD_AFTER:
                     self._tell(topic)
-                raise _failure(error, topic)
+                raise topic_error(error, topic)
             return found
 
         try:
@@ -156,7 +156,7 @@ class Topics:
         except (KafkaTimeoutError, BootstrapError) as error:
             if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
                 raise
-            why = how_to_create(topic) if without_it else str(error)
+            why = _how_to_create(topic) if without_it else str(error)
             raise self._out_of_time(topic, why) from error
         with self._lock:
             known = self._known.get(topic)
@@ -167,7 +167,7 @@ class Topics:
 
     def _tell(self, topic: str) -> None:
         wait = f"it is waited for up to {self._config.max_block_ms} ms ('kafka.max.block.ms')"
-        logger.warning("%s", as_written(f"{how_to_create(topic)}. Meanwhile {wait}"))
+        logger.warning("%s", as_written(f"{_how_to_create(topic)}. Meanwhile {wait}"))
 
     @contextmanager
     def _turn(self, topic: str, deadline: Deadline) -> Iterator[None]:
@@ -184,8 +184,7 @@ class Topics:
         return KafkaTimeoutError(f"the partitions of topic {topic!r} are not known {waited}: {why}")
 
 
-def how_to_create(topic: str) -> str:
-    """Return the text for a topic that does not exist."""
+def _how_to_create(topic: str) -> str:
     return (
         f"topic {topic!r} does not exist (UNKNOWN_TOPIC_OR_PARTITION), and no broker creates it. "
         f"{CREATE_IT}. Or have the brokers create it: they do for a user with the right CREATE, "
@@ -193,8 +192,11 @@ def how_to_create(topic: str) -> str:
     )
 
 
-def _failure(error: ErrorCode, topic: str) -> BrokerError:
-    failure = refusal(error, f"Metadata of {topic}", topic=topic, access=Access.WRITE)
+def topic_error(error: ErrorCode, topic: str) -> BrokerError:
+    """Return the error for a topic that a broker does not describe, with the reason."""
+    advice = _how_to_create(topic) if error == _UNKNOWN_TOPIC else None
+    what = f"Metadata of {topic}"
+    failure = refusal(error, what, advice=advice, topic=topic, access=Access.WRITE)
     if failure.retriable:  # RETRY keeps the metadata of other topics; the table's remedy may not.
         failure.remedy = Remedy.RETRY
     return failure

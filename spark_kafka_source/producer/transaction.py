@@ -5,21 +5,24 @@ partitions that it is about to write to.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from typing import TypeVar
 
-from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry
+from spark_kafka_source.client import LOOKUP_MS, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.groups import Member, OffsetAndMetadata
-from spark_kafka_source.net import Conversations, Running
+from spark_kafka_source.net import Conversation
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.errors import TransactionAbortableError
-from spark_kafka_source.producer.leaders import is_lasting
+from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
 
 
 class TransactionStateError(LocalError):
@@ -67,13 +70,11 @@ _NO_MEMBER = (
 )
 
 
-class Transaction:
-    """The open transaction, if any, and the producer's id and epoch: an `Identity`.
+class Transaction(Identity):
+    """The open transaction, if any, and the producer's id and epoch.
 
     The accumulator takes records only while a transaction is open.
     """
-
-    may_renumber = False
 
     def __init__(
         self,
@@ -86,8 +87,7 @@ class Transaction:
 
         `senders_client` is the one of the producer's thread.
         """
-        self.transactional_id = config.transactional_id
-        self.next_try_seconds: float | None = None
+        self.transactional_id: str = config.transactional_id
         self._config = config
         self._client = client
         self._senders_client = senders_client
@@ -101,9 +101,7 @@ class Transaction:
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._announced: frozenset[TopicPartition] = frozenset()
-        self._asked: frozenset[TopicPartition] = frozenset()
-        self._lookup: Running[None] | None = None
-        self._next = NextTry(client.pause_seconds)
+        self._wanted: frozenset[TopicPartition] = frozenset()
         self._nothing_asked = threading.Event()
         self._nothing_asked.set()
         self._has_begun = False
@@ -118,7 +116,7 @@ class Transaction:
     def init(self) -> None:
         """Take the transactional id: fence the earlier producer, abort its transaction."""
         with self._called(_State.NEW):
-            self._producer = self._new_producer(self._coordinator, self._timeout_ms)
+            self._producer = self._hold(self._coordinator.init_producer_id, self._timeout_ms)
             self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
@@ -128,24 +126,16 @@ class Transaction:
         """
         with self._called(_State.NEW, _State.READY):
             coordinator = TransactionCoordinator(self._client, transactional_id)
-            if self._client.run(coordinator.is_open(timeout_ms=self._config.max_block_ms)):
+            if self._hold(coordinator.is_open):
                 raise TransactionOpenError(transactional_id)
-            self._producer = self._new_producer(coordinator, transaction_timeout_ms)
+            self._producer = self._hold(coordinator.init_producer_id, transaction_timeout_ms)
             self._coordinator, self.transactional_id = coordinator, transactional_id
             self._timeout_ms = transaction_timeout_ms
             self._begin()
 
-    def _new_producer(
-        self,
-        coordinator: TransactionCoordinator,
-        transaction_timeout_ms: int,
-        producer: ProducerId | None = None,
-    ) -> ProducerId:
-        return self._client.run(
-            coordinator.init_producer_id(
-                transaction_timeout_ms, producer, timeout_ms=self._config.max_block_ms
-            )
-        )
+    def _hold(self, talk: Callable[..., Conversation[T]], *args: object, **more: object) -> T:
+        """Hold a conversation of a coordinator, for `max.block.ms` at most."""
+        return self._client.run(talk(*args, **more, timeout_ms=self._config.max_block_ms))
 
     def knows(self, transactional_id: str) -> bool:
         """Return whether the brokers know this id, which may be of another producer."""
@@ -153,7 +143,7 @@ class Transaction:
         with self._called(_State.OPEN):
             pass
         # An error says nothing about this transaction.
-        return self._client.run(coordinator.is_known(timeout_ms=self._config.max_block_ms))
+        return self._hold(coordinator.is_known)
 
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""
@@ -180,7 +170,7 @@ class Transaction:
 
     def _begin(self) -> None:
         self._added.clear()
-        self._announced = frozenset()
+        self._announced = self._wanted = frozenset()
         self._has_begun = self._has_gap = False
         self._become(_State.OPEN)
 
@@ -191,13 +181,10 @@ class Transaction:
         with self._called(_State.OPEN):
             if member is None:
                 raise TransactionStateError(_NO_MEMBER)
-            producer, timeout_ms = self._current(), self._config.max_block_ms
+            producer = self._current()
             self._has_begun = True
-            added = self._coordinator.add_offsets(producer, member.group_id, timeout_ms=timeout_ms)
-            self._client.run(added)
-            self._client.run(
-                self._coordinator.commit_offsets(producer, member, offsets, timeout_ms=timeout_ms)
-            )
+            self._hold(self._coordinator.add_offsets, producer, member.group_id)
+            self._hold(self._coordinator.commit_offsets, producer, member, offsets)
 
     def commit(self) -> None:
         """Wait for all records, and commit the transaction."""
@@ -235,8 +222,9 @@ class Transaction:
             if self._has_begun:
                 self._end_aborted()
             if self._has_gap:
-                timeout_ms, producer = self._timeout_ms, self._producer
-                self._producer = self._new_producer(self._coordinator, timeout_ms, producer)
+                self._producer = self._hold(
+                    self._coordinator.init_producer_id, self._timeout_ms, self._producer
+                )
             self._error = None
             self._become(_State.READY)
 
@@ -287,21 +275,22 @@ class Transaction:
                 raise TransactionStateError(self._state.value) from self._error
             yield
         except KafkaError as error:
-            self._take(error)
+            self._take(error, _State.OPEN, _State.COMMITTING)
             raise
         finally:
             self._calling.release()
 
-    def _take(self, error: KafkaError) -> None:
+    def _take(self, error: KafkaError, *states: _State) -> None:
+        """Fail the transaction if it is in one of these states, or end the producer, or neither."""
         if isinstance(error, TransactionAbortableError):
-            self._fail(error, _State.OPEN, _State.COMMITTING)
-        elif is_lasting(error) and not isinstance(error, LocalError) and self._error is not error:
-            self._is_over(error)
+            self._fail(error, *states)
+        elif not (error.retriable or isinstance(error, LocalError) or self._error is error):
+            with self._changing:
+                self._error = error
+                self._become(_State.OVER)
 
     def _end(self, *, commit: bool) -> None:
-        timeout_ms = self._config.max_block_ms
-        ended = self._coordinator.end(self._current(), commit=commit, timeout_ms=timeout_ms)
-        self._client.run(ended)
+        self._hold(self._coordinator.end, self._current(), commit=commit)
         self._has_begun = False
 
     def _current(self) -> ProducerId:
@@ -326,54 +315,41 @@ class Transaction:
             if self._become(_State.FAILED, *states):
                 self._error = error
 
-    def _is_over(self, error: KafkaError) -> None:
-        with self._changing:
-            self._error = error
-            self._become(_State.OVER)
-
     # -- from the producer's thread ----------------------------------------------------------------
 
-    def step(self, conversations: Conversations, queues: Sequence[PartitionQueue]) -> None:
-        """Add the partitions that are about to be written to."""
-        self.next_try_seconds = None
-        if self._lookup is not None and self._lookup.is_done:
-            self._take_added(self._lookup)
-            self._lookup = None
-            self._nothing_asked.set()
-        wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
-        wanted -= self._added
-        if self._state not in _WITH_RECORDS or self._lookup is not None or not wanted:
-            return
-        if not self._next.is_due:
-            self.next_try_seconds = self._next.at_seconds
-            return
-        wanted |= self._announced - self._added
-        self._asked = wanted
-        self._nothing_asked.clear()
-        producer, transactional_id = self._current(), self.transactional_id
-        coordinator = TransactionCoordinator(self._senders_client, transactional_id)
-        self._lookup = conversations.begin(
-            coordinator.add_partitions(producer, wanted, timeout_ms=LOOKUP_MS)
-        )
+    def want(self, queues: Sequence[PartitionQueue]) -> None:
+        """Note the partitions that are about to be written to."""
+        self._wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
 
-    def _take_added(self, lookup: Running[None]) -> None:
-        """Take the answer. After a refusal, none of the partitions was added."""
-        self._trouble = None
+    def ask(self) -> Conversation[bool] | None:
+        """Add the wanted partitions, if any. From this call on, an abort waits for the answer."""
+        with self._changing:
+            wanted = self._wanted - self._added
+            if not wanted or self._state not in _WITH_RECORDS:
+                return None
+            self._nothing_asked.clear()
+            return self._add(wanted | (self._announced - self._added))
+
+    async def _add(self, topic_partitions: frozenset[TopicPartition]) -> bool:
+        """Return whether the partitions were added. After a refusal, none of them was."""
+        coordinator = TransactionCoordinator(self._senders_client, self.transactional_id)
         try:
-            lookup.result()
+            await coordinator.add_partitions(
+                self._current(), topic_partitions, timeout_ms=LOOKUP_MS
+            )
         except KafkaError as error:
             self._trouble = error
-            self._next.failed()
-            if isinstance(error, TransactionAbortableError):
-                self._fail(error, *_WITH_RECORDS)
-            elif is_lasting(error):
-                self._is_over(error)
-            else:
-                self._has_begun = True  # The broker may have added them; the answer may be lost.
+            if error.retriable:  # The broker may have added them; the answer may be lost.
+                self._has_begun = True
+            self._take(error, *_WITH_RECORDS)
+            return False
         else:
-            self._next.succeeded()
-            self._added |= self._asked
+            self._trouble = None
+            self._added |= topic_partitions
             self._has_begun = True
+            return True
+        finally:
+            self._nothing_asked.set()
 
     def refusal(self) -> KafkaError | None:
         """Return the error for which the transaction's records are not sent any more, or None."""
@@ -392,9 +368,6 @@ class Transaction:
         if queue.producer != self._producer:
             queue.begin_sequences(self._producer)
         return queue.producer
-
-    def renumber(self, queue: PartitionQueue) -> None:
-        """Do nothing: within a transaction no partition is renumbered, the transaction fails."""
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Note that records were not written: only an abort can end the transaction."""

@@ -42,19 +42,17 @@ from spark_kafka_source.protocol.messages.produce import (
 )
 from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
-    EndTxnResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
 from spark_kafka_source.settings import INT32_MAX
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 R = TypeVar("R", bound=Response)
 
@@ -109,11 +107,9 @@ class TransactionCoordinator:
             self._transactional_id, transaction_timeout_ms, producer_id, epoch
         )
         what = f"InitProducerId of {self._key}"
-
-        def check(answer: InitProducerIdResponse) -> None:
-            self._check(answer.error_code, what)
-
-        answer = await self._ask(what, request, self._key, check, timeout_ms)
+        answer = await self._ask(
+            what, request, timeout_ms, lambda answer: self._check(answer.error_code, what)
+        )
         return _producer_of(answer, what)
 
     async def add_partitions(
@@ -130,7 +126,7 @@ class TransactionCoordinator:
         asked = sorted(set(topic_partitions))
         if not asked:
             return
-        topics = [AddPartitionsToTxnTopic(*each) for each in _by_topic(asked).items()]
+        topics = [AddPartitionsToTxnTopic(*each) for each in partitions_by_topic(asked).items()]
         request = AddPartitionsToTxnRequest(self._transactional_id, *producer, topics)
         api = "AddPartitionsToTxn"
 
@@ -143,7 +139,7 @@ class TransactionCoordinator:
             where, code = _worst(api, asked, found)
             self._check(code, f"{api} of {where} to {self._key}", topic=where.topic)
 
-        await self._ask(f"{api} to {self._key}", request, self._key, check, timeout_ms)
+        await self._ask(f"{api} to {self._key}", request, timeout_ms, check)
 
     async def add_offsets(
         self, producer: ProducerId, group_id: str, *, timeout_ms: int | None = None
@@ -151,11 +147,12 @@ class TransactionCoordinator:
         """Announce that the transaction is about to commit offsets of this group."""
         request = AddOffsetsToTxnRequest(self._transactional_id, *producer, group_id)
         what = f"AddOffsetsToTxn of group {group_id!r} to {self._key}"
-
-        def check(answer: AddOffsetsToTxnResponse) -> None:
-            self._check(answer.error_code, what, group_id=group_id)
-
-        await self._ask(what, request, self._key, check, timeout_ms)
+        await self._ask(
+            what,
+            request,
+            timeout_ms,
+            lambda answer: self._check(answer.error_code, what, group_id=group_id),
+        )
 
     async def commit_offsets(
         self,
@@ -193,11 +190,11 @@ class TransactionCoordinator:
             }
             where, code = _worst(api, sorted(offsets), found)
             what = f"{api} of {where} for {key} by {self._key}"
-            if error_code(code).name == "TOPIC_AUTHORIZATION_FAILED":  # The right to read.
+            if code == _TOPIC_DENIED.code:  # The right to read.
                 raise refusal(code, what, topic=where.topic)
             self._check(code, what, group_id=key.key)
 
-        await self._ask(f"{api} for {key} by {self._key}", request, key, check, timeout_ms)
+        await self._ask(f"{api} for {key} by {self._key}", request, timeout_ms, check, key)
 
     async def is_open(self, *, timeout_ms: int | None = None) -> bool:
         """Return whether any producer has a transaction open under the id (KIP-664)."""
@@ -217,7 +214,7 @@ class TransactionCoordinator:
                 self._check(code, what)
 
         request = DescribeTransactionsRequest([self._transactional_id])
-        answer = await self._ask(what, request, self._key, check, timeout_ms)
+        answer = await self._ask(what, request, timeout_ms, check)
         found = _state_in(answer, self._transactional_id, what)
         return None if found.error_code == _NOT_FOUND else found
 
@@ -230,28 +227,26 @@ class TransactionCoordinator:
         says that the transaction ended the other way, or that nothing was added to it.
         """
         request = EndTxnRequest(self._transactional_id, *producer, commit)
-        what = _end_of(self._transactional_id, commit=commit)
-
-        def check(answer: EndTxnResponse) -> None:
-            self._check(answer.error_code, what)
-
-        await self._ask(what, request, self._key, check, timeout_ms)
+        what = _end_of(self._key, commit=commit)
+        await self._ask(
+            what, request, timeout_ms, lambda answer: self._check(answer.error_code, what)
+        )
 
     async def _ask(
         self,
         what: str,
         request: Request[R],
-        key: CoordinatorKey,
-        check: Callable[[R], None],
         timeout_ms: int | None,
+        check: Callable[[R], None],
+        key: CoordinatorKey | None = None,
     ) -> R:
-        """Return the first answer without an error."""
+        """Return the first answer that `check` does not raise for. By default, ask for the id's."""
         max_version = FIRST_GENERATION.get(type(request))
 
         async def attempt(deadline: Deadline) -> R:
             try:
                 answer = await self._client.send_to_coordinator(
-                    request, key, deadline, max_version=max_version
+                    request, key or self._key, deadline, max_version=max_version
                 )
                 check(answer)
             except BrokerError as error:
@@ -262,8 +257,8 @@ class TransactionCoordinator:
             what, attempt, timeout_ms=timeout_ms, first_pause_ms=_FIRST_PAUSE_MS
         )
 
-    def _check(self, code: int, what: str, *, topic: str = "", group_id: str = "") -> None:
-        _check(code, what, topic=topic, group_id=group_id, transactional_id=self._transactional_id)
+    def _check(self, code: int, what: str, **names: str) -> None:
+        _check(code, what, transactional_id=self._transactional_id, **names)
 
 
 async def end_each(
@@ -289,9 +284,8 @@ async def end_each(
             max_version=FIRST_GENERATION[EndTxnRequest],
         )
         try:
-            answer = await client.answer_of(asked)
-            what = _end_of(transactional_id, commit=commit)
-            _check(answer.error_code, what, transactional_id=transactional_id)
+            code = (await client.answer_of(asked)).error_code
+            _check(code, _end_of(key, commit=commit), transactional_id=transactional_id)
         except BrokerError as error:
             client.recover(error)
             raise transaction_error(error) from None
@@ -299,8 +293,7 @@ async def end_each(
     return [each.error() for each in await together(end(*each) for each in ends)]
 
 
-def _end_of(transactional_id: str, *, commit: bool) -> str:
-    key = CoordinatorKey.of_transaction(transactional_id)
+def _end_of(key: CoordinatorKey, *, commit: bool) -> str:
     return f"EndTxn ({'commit' if commit else 'abort'}) of {key}"
 
 
@@ -360,25 +353,14 @@ def _worst(
     return worst, found[worst]
 
 
-def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    by_topic: dict[str, list[int]] = defaultdict(list)
-    for topic, partition in topic_partitions:
-        by_topic[topic].append(partition)
-    return by_topic
-
-
 def _topics(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> list[TxnOffsetCommitRequestTopic]:
-    def partition_of(where: TopicPartition) -> TxnOffsetCommitRequestPartition:
-        found = offsets[where]
-        return TxnOffsetCommitRequestPartition(
-            where.partition, found.offset, found.leader_epoch, found.metadata
+    by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = defaultdict(list)
+    for (topic, partition), found in offsets.items():
+        by_topic[topic].append(
+            TxnOffsetCommitRequestPartition(
+                partition, found.offset, found.leader_epoch, found.metadata
+            )
         )
-
-    return [
-        TxnOffsetCommitRequestTopic(
-            name, [partition_of(TopicPartition(name, each)) for each in partitions]
-        )
-        for name, partitions in _by_topic(offsets).items()
-    ]
+    return [TxnOffsetCommitRequestTopic(*each) for each in by_topic.items()]

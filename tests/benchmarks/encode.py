@@ -18,7 +18,7 @@ from statistics import median, quantiles
 
 import pyarrow as pa
 
-from spark_kafka_source.producer import MURMUR2, group_by_partition
+from spark_kafka_source.producer.partitioners import MURMUR2, group_by_partition
 from spark_kafka_source.records import (
     Codec,
     Compression,

@@ -15,6 +15,7 @@ from spark_kafka_source.net import (
     Wait,
     Wakeup,
     conversation,
+    keep_asking,
     pause,
     run,
     together,
@@ -417,4 +418,39 @@ def test_those_within_one_that_is_given_up_end_with_it() -> None:
     assert settled(conversations) == (asked, IN_TIME)
     running.give_up()
     assert [each.log for each in asked] == [["begins", "ends"]] * 2
+    conversations.close()
+
+
+def test_one_who_keeps_asking_waits_for_questions_and_pauses_after_useless_answers() -> None:
+    questions: list[bool] = []
+    tries: list[int] = []
+
+    async def answer(is_of_use: bool) -> bool:
+        return is_of_use
+
+    def pause_seconds(count: int) -> float:
+        tries.append(count)
+        return 3_600.0
+
+    def step() -> bool:
+        """Step, and return whether the thread may have a use for the outcome at once."""
+        conversations.next_wait()
+        conversations.step()
+        return conversations.next_wait().until.expired
+
+    conversations = Conversations()
+    conversations.begin(
+        keep_asking(lambda: answer(questions.pop()) if questions else None, pause_seconds)
+    )
+    assert not step()
+    questions.append(True)
+    assert step(), "an answer is news, also if it needed no wait"
+    assert not step()
+    assert not tries
+    questions.append(False)
+    assert step()
+    assert not step()
+    questions.append(False)
+    assert not step(), "it pauses"
+    assert (tries, questions) == ([1], [False])
     conversations.close()

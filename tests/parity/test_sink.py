@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_kafka_source.producer import MURMUR2
+from spark_kafka_source.producer.partitioners import MURMUR2
 from tests.parity.refusals import refused
 from tests.parity.scenario import Sink, process_all_available
 from tests.spark.sink.written import rows, texts, to, written

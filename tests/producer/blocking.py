@@ -1,20 +1,42 @@
 """A producer's conversations with brokers, held to their ends in the test's thread."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.groups import Member, OffsetAndMetadata
-from spark_kafka_source.net import Conversations
+from spark_kafka_source.net import Conversations, Deadline, Wait
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 from spark_kafka_source.topic_partition import TopicPartition
 
 
-def finish(conversations: Conversations) -> None:
-    """Let all conversations go on to their ends."""
-    while not conversations.is_idle:
+def settle(conversations: Conversations) -> None:
+    """Let all conversations go on until none of them waits for a broker."""
+    conversations.step()
+    while any(each.things or each.until.expired for each in _waits(conversations)):
         conversations.next_wait().block()
         conversations.step()
+
+
+def is_pausing(conversations: Conversations) -> bool:
+    """Whether a conversation waits for a moment, and for no broker."""
+    return bool(_pauses(conversations))
+
+
+def end_pauses(conversations: Conversations) -> None:
+    """End all pauses."""
+    for each in _pauses(conversations):
+        object.__setattr__(each, "at_seconds", 0.0)
+
+
+def _pauses(conversations: Conversations) -> list[Deadline]:
+    waits = [each for each in _waits(conversations) if not each.things]
+    return [each.until for each in waits if each.until.at_seconds < math.inf]
+
+
+def _waits(conversations: Conversations) -> list[Wait]:
+    return [each.wait for each in list(conversations._running) if not each.is_done]
 
 
 class BlockingCoordinator:

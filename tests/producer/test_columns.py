@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.producer import NO_PARTITION
 from spark_kafka_source.producer import columns as columns_module
 from spark_kafka_source.producer.columns import (
     Piece,
@@ -18,6 +17,7 @@ from spark_kafka_source.producer.columns import (
     given_partitions,
     pieces_of,
 )
+from spark_kafka_source.producer.partitioners import NO_PARTITION
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.producer.test_accumulator import accumulator_of, heads

@@ -6,14 +6,14 @@ import pytest
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ClosedError, error_named
-from spark_kafka_source.net import Conversations, Deadline
+from spark_kafka_source.net import Conversations, Deadline, keep_asking
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.accumulator import PartitionQueue
-from spark_kafka_source.producer.identity import Anonymous, Idempotent
+from spark_kafka_source.producer.identity import Idempotent, Identity
 from spark_kafka_source.producer.sequences import MAX_EPOCH, next_sequence
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from tests.memory_broker import ONE_TRY, MemoryBroker
-from tests.producer.blocking import finish
+from tests.producer.blocking import end_pauses, is_pausing, settle
 from tests.producer.writing import T0, T1
 
 DENIED = error_named("CLUSTER_AUTHORIZATION_FAILED")
@@ -35,8 +35,9 @@ def identity(broker: MemoryBroker) -> Iterator[Idempotent]:
 
 
 @pytest.fixture
-def conversations() -> Iterator[Conversations]:
+def conversations(identity: Idempotent) -> Iterator[Conversations]:
     conversations = Conversations()
+    conversations.begin(keep_asking(identity.ask, identity._client.pause_seconds))
     yield conversations
     conversations.close()
 
@@ -44,11 +45,9 @@ def conversations() -> Iterator[Conversations]:
 def stepped(
     identity: Idempotent, conversations: Conversations, queues: list[PartitionQueue]
 ) -> None:
-    """Step, wait for the answer to the request of this step, and step again."""
-    identity.step(conversations, queues)
-    assert identity._lookup is not None
-    finish(conversations)
-    identity.step(conversations, queues)
+    """Let the identity ask for what the queues need, and take the answer."""
+    identity.want(queues)
+    settle(conversations)
 
 
 @pytest.mark.parametrize(
@@ -69,11 +68,11 @@ def test_an_id_is_asked_for_once_and_only_where_there_is_something_to_write(
     broker: MemoryBroker, identity: Idempotent, conversations: Conversations
 ) -> None:
     queue = PartitionQueue(T0)
-    identity.step(conversations, [])
-    assert identity._lookup is None
+    stepped(identity, conversations, [])
+    assert not broker.requests(InitProducerIdRequest)
     assert not identity.may_send(T0)
     stepped(identity, conversations, [queue])
-    identity.step(conversations, [queue])
+    stepped(identity, conversations, [queue])
     assert identity.may_send(T0)
     assert identity.producer_of(queue) == ProducerId(1_000, 0)
     assert len(broker.requests(InitProducerIdRequest)) == 1
@@ -121,13 +120,9 @@ def test_a_denial_is_told_once_and_asked_about_again_after_a_pause(
     refusal = identity.refusal()
     assert isinstance(refusal, BrokerError)
     assert refusal.error == DENIED
-    identity.step(conversations, [queue])
+    stepped(identity, conversations, [queue])
     assert identity.refusal() is None
-    due = [identity.next_try_seconds]
-    identity.step(conversations, [])
-    due.append(identity.next_try_seconds)
-    assert due[0] is not None
-    assert due[1] is None, "nothing is to be asked"
+    assert is_pausing(conversations)
     assert len(broker.requests(InitProducerIdRequest)) == 1
 
 
@@ -139,21 +134,19 @@ def test_what_may_heal_refuses_nothing_and_is_asked_again_after_a_pause(
     stepped(identity, conversations, [queue])
     assert identity.refusal() is None
     assert not identity.may_send(T0)
-    identity._next.at_seconds = 0.0  # The pause is over.
+    end_pauses(conversations)
     stepped(identity, conversations, [queue])
     assert identity.may_send(T0)
 
 
-def test_without_idempotence_there_is_nothing_to_ask(
-    broker: MemoryBroker, conversations: Conversations
-) -> None:
-    identity, queue = Anonymous(), PartitionQueue(T0)
-    identity.step(conversations, [queue])
+def test_without_idempotence_there_is_nothing_to_ask() -> None:
+    identity, queue = Identity(), PartitionQueue(T0)
+    identity.want([queue])
     identity.renumber(queue)
     identity.failed(ClosedError("it is lost"), was_sent=True)
+    assert identity.ask() is None
     assert identity.may_send(T0)
     assert identity.producer_of(queue) is None
     assert identity.refusal() is None
-    assert (identity.may_renumber, identity.next_try_seconds) == (False, None)
+    assert not identity.may_renumber
     assert queue.most_in_flight > 5
-    assert not broker.seen

@@ -8,13 +8,13 @@ import pytest
 from spark_kafka_source.client import Cluster, KafkaClient
 from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
-from spark_kafka_source.net import Address, Conversations
+from spark_kafka_source.net import Address, Conversations, keep_asking
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import ONE_TRY, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port
-from tests.producer.blocking import finish
+from tests.producer.blocking import end_pauses, is_pausing, settle
 from tests.producer.writing import T0, T1
 
 OTHER = TopicPartition("other", 0)
@@ -29,19 +29,18 @@ def broker() -> Iterator[MemoryBroker]:
 
 
 class Looking:
-    """`Leaders`, with a method to step them."""
+    """`Leaders`, with a method to go on with their look-ups."""
 
     def __init__(self, client: KafkaClient) -> None:
         self.conversations = Conversations()
-        self.leaders = Leaders(client, self.conversations)
+        self.leaders = Leaders(client)
+        self.conversations.begin(keep_asking(self.leaders.ask, client.pause_seconds))
 
     def look(self, *wanted: TopicPartition) -> list[int | None]:
         """Ask for partitions, step until there is an answer, and return their leaders."""
         for each in wanted:
             self.leaders.of(each)
-        self.leaders.step()
-        finish(self.conversations)
-        self.leaders.step()
+        settle(self.conversations)
         return [self.node(each) for each in wanted]
 
     def node(self, where: TopicPartition) -> int | None:
@@ -64,7 +63,7 @@ def test_topics_are_asked_for_together_and_once(broker: MemoryBroker, looking: L
     (request,) = broker.requests(MetadataRequest)
     assert [each.name for each in request.topics or ()] == ["other", "t"]
     assert not request.allow_auto_topic_creation
-    assert looking.leaders.next_try_seconds is None
+    assert not is_pausing(looking.conversations)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_where_metadata_says_nothing_of_use_there_is_a_pause(
     assert looking.look(wanted) == [None]
     assert looking.look(wanted) == [None]
     assert len(broker.requests(MetadataRequest)) == 1
-    assert looking.leaders.next_try_seconds is not None
+    assert is_pausing(looking.conversations)
 
 
 def test_a_denial_is_told_once_for_all_partitions_and_is_over_once_it_is_allowed(
@@ -89,7 +88,7 @@ def test_a_denial_is_told_once_for_all_partitions_and_is_over_once_it_is_allowed
     (denial,) = looking.leaders.take_denials().values()
     assert "the user needs WRITE on topic 't'" in str(denial)
     assert not looking.leaders.take_denials()
-    looking.leaders._next.at_seconds = 0.0
+    end_pauses(looking.conversations)
     assert looking.look(T0) == [0]
 
 
@@ -98,7 +97,7 @@ def test_what_was_said_of_one_topic_is_not_forgotten_for_another(
 ) -> None:
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     looking.look(T0)
-    looking.leaders._next.at_seconds = 0.0
+    end_pauses(looking.conversations)
     looking.leaders._wanted.clear()
     looking.look(OTHER)
     assert list(looking.leaders.take_denials()) == ["t"]

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.producer import (
+from spark_kafka_source.producer.hashes import FEW, crc32, murmur2
+from spark_kafka_source.producer.partitioners import (
     CONSISTENT_RANDOM,
     MURMUR2,
     MURMUR2_RANDOM,
@@ -20,7 +21,6 @@ from spark_kafka_source.producer import (
     PARTITIONERS,
     group_by_partition,
 )
-from spark_kafka_source.producer.hashes import FEW, crc32, murmur2
 from spark_kafka_source.records import ByteColumn, ColumnTypeError
 from tests.java_program import JavaProgram, run_java
 

@@ -18,7 +18,6 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.producer import KafkaProducer, SendFuture
-from spark_kafka_source.producer import sender as sender_module
 from spark_kafka_source.producer.accumulator import PartitionQueue
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import (
@@ -34,6 +33,7 @@ from spark_kafka_source.protocol.messages.produce import (
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
 from tests.memory_broker import Action, MemoryBroker, Raw
+from tests.producer.blocking import is_pausing
 from tests.producer.writing import (
     HOUR_MS,
     IN_TIME,
@@ -481,7 +481,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker counts as silent after hundredths of a second. Other timeouts are hours."""
     monkeypatch.setattr(asked, "LONGEST_SILENCE_MS", 30)
     monkeypatch.setattr(client_module, "LONGEST_SILENCE_MS", 500)
-    monkeypatch.setattr(sender_module, "_SILENCE_SECONDS", 0.03)
 
 
 SLOW = {"request_timeout_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
@@ -585,7 +584,7 @@ def test_a_producer_waits_for_a_leader(two: MemoryBroker) -> None:
         two.move_leader(T1, 7)
         producer._sender._client.cluster.forget_leaders()
         producer.send("t", b"", partition=1)
-        eventually(lambda: producer._sender._leaders.next_try_seconds is not None)
+        eventually(lambda: is_pausing(producer._sender._conversations))
         Steps(producer).are_few()
         assert len(two.requests(MetadataRequest)) <= 3
 
@@ -601,7 +600,7 @@ def test_a_producer_waits_for_a_partition_that_the_topic_has_no_more(two: Memory
         eventually(lambda: bool(queue.waiting and queue.waiting[0].tries))
         queue.waiting[0].retry_at_seconds = 0.0
         producer._accumulator.wakeup.wake()
-        eventually(lambda: producer._sender._leaders.next_try_seconds is not None)
+        eventually(lambda: is_pausing(producer._sender._conversations))
         Steps(producer).are_few()
 
 
@@ -610,7 +609,7 @@ def test_a_producer_waits_for_a_producer_id(broker: MemoryBroker) -> None:
     with producing(broker, **LONG_PAUSES) as producer:
         send(producer, b"0")
         broker.wait_for(InitProducerIdRequest)
-        eventually(lambda: producer._sender._identity.next_try_seconds is not None)
+        eventually(lambda: is_pausing(producer._sender._conversations))
         Steps(producer).are_few()
         assert len(broker.requests(InitProducerIdRequest)) == 1
 

@@ -32,6 +32,7 @@ from spark_kafka_source.protocol.messages.transactions import (
 )
 from tests.consumer.consumers import eventually
 from tests.memory_broker import Action, MemoryBroker
+from tests.producer.blocking import is_pausing
 from tests.producer.writing import (
     HOUR_MS,
     IN_TIME,
@@ -475,7 +476,7 @@ def test_partitions_that_cannot_be_added_yet_are_asked_about_after_a_pause(
         begun(producer)
         broker.control(AddPartitionsToTxnRequest, Action.CLOSE, times=None)
         producer.send("t", b"0")
-        eventually(lambda: producer._transaction.next_try_seconds is not None)
+        eventually(lambda: is_pausing(producer._sender._conversations))
         assert len(broker.requests(AddPartitionsToTxnRequest)) == 1
 
 

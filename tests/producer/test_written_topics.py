@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source.producer import (
+from spark_kafka_source.producer.partitioners import (
     MURMUR2,
     NO_PARTITION,
     PARTITIONERS,
-    StickyPartitioner,
     group_by_partition,
 )
+from spark_kafka_source.producer.spread import StickyPartitioner
 from spark_kafka_source.records import Codec, Compression, encode_columns
 from spark_kafka_source.testing import LocalKafka, Producer
 from tests.java_program import JavaProgram
@@ -66,8 +66,8 @@ def partitioned(columns: pa.RecordBatch) -> np.ndarray[Any, Any]:
     """Return each row's partition: by the key, or sticky without a key."""
     partitions = MURMUR2.partitions(columns["key"], PARTITIONS)
     rows = np.flatnonzero(partitions == NO_PARTITION)
-    sticky = StickyPartitioner(16_384, random.Random(1))
-    partitions[rows] = sticky.partitions(np.full(len(rows), 150), range(PARTITIONS))
+    sticky = StickyPartitioner(16_384, chance=random.Random(1))
+    partitions[rows] = sticky.many(np.full(len(rows), 150), range(PARTITIONS))
     return partitions
 
 
