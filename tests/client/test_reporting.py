@@ -201,7 +201,7 @@ def test_none_are_fine(nothing: Any) -> None:
 def test_the_windows_of_a_client_are_those_of_its_settings() -> None:
     given: dict[str, Any] = {"metrics_num_samples": 3, "metrics.sample.window.ms": 7_000}
     with KafkaConsumer(**NOWHERE, **given) as consumer, KafkaProducer(**NOWHERE, **given) as sender:
-        for each in (consumer._calls._metrics.records, sender._metrics.written):
+        for each in (consumer._metrics.records, sender._metrics.written):
             assert (each._samples, each._window_seconds) == (3, 7)
     for name in given:
         nothing: dict[str, Any] = {name: 0}
