@@ -5,15 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from spark_kafka_source.client import LONGEST_SILENCE_MS, CoordinatorKey, KafkaClient
+from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError
-from spark_kafka_source.net import Deadline, HasFileno, Wakeup, wait_for
+from spark_kafka_source.net import Deadline, HasFileno, Running, Wakeup, wait_for
 from spark_kafka_source.protocol import Request, Response
 
 R = TypeVar("R", bound=Response)
-
-# A coordinator holds some answers back on purpose. Meanwhile the member looks it up less often.
-_HELD_LOOK_MS = 3_000
 
 OnRequest = Callable[[Request[Any], float, Exception | None], None]
 """Gets a request, its duration in ms, and its error or None."""
@@ -77,17 +74,14 @@ class Coordinator:
         coordinator = await self.client.coordinator(self._key, deadline)
         await self.client.wait_out_throttle(coordinator.address, deadline)
         asked = self.client.ask(request, coordinator, deadline, is_held=is_held)
-        look_ms = _HELD_LOOK_MS if is_held else LONGEST_SILENCE_MS
-        look_at = Deadline.after_ms(look_ms)
+        is_still = partial(self.client.still_coordinates, coordinator, self._key)
+        answer = Running(self.client.answer_of(asked, is_still))
         while not self.is_interrupted:
-            if asked.is_over():
-                return asked.answer()
-            await self._wait(Deadline.first(look_at, asked.deadline), asked)
-            if look_at.expired:
-                look_at = Deadline.after_ms(look_ms)
-                is_still = partial(self.client.still_coordinates, coordinator, self._key)
-                if asked.is_silent and not await is_still():
-                    asked.give_up("the group has another coordinator by now, so this one is left")
+            answer.go_on()
+            if answer.is_done:
+                return answer.result()
+            await self._wait(answer.wait.until, *answer.wait.things)
+        answer.give_up()
         asked.abandon()
         raise InterruptedRequestError
 

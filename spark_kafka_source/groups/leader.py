@@ -17,7 +17,7 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.assignors.claims import moving
 from spark_kafka_source.groups.assignors.given import check_user_data
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
-from spark_kafka_source.net import Deadline
+from spark_kafka_source.net import Deadline, NextTry
 from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
     SyncGroupRequestAssignment,
@@ -162,18 +162,17 @@ class TopicWatch:
         """Watch `divided`, which has no partitions for a missing topic. See `changed_topics`."""
         self._divided = dict(divided)
         self._max_age_seconds = max_age_seconds
-        self._pause_seconds = pause_seconds
         self._clock = clock
         self._by_rack = by_rack
-        self._all_at_seconds = self._missing_at_seconds = 0.0
-        self._looks_in_vain = 0
+        self._all_at_seconds = 0.0
+        self._missing_look = NextTry(pause_seconds, least_seconds=_LEAST_PAUSE_SECONDS, clock=clock)
         self._plan(looked_at_all=True)
 
     @property
     def due_seconds(self) -> float:
         """The time of the next look, on the clock."""
         if self._missing():
-            return min(self._all_at_seconds, self._missing_at_seconds)
+            return min(self._all_at_seconds, self._missing_look.at_seconds)
         return self._all_at_seconds
 
     def due_topics(self) -> Collection[str]:
@@ -198,12 +197,9 @@ class TopicWatch:
         return [topic for topic, partitions in self._divided.items() if not partitions]
 
     def _plan(self, *, looked_at_all: bool) -> None:
-        now_seconds = self._clock()
         if looked_at_all:
-            self._all_at_seconds = now_seconds + self._max_age_seconds
-        self._looks_in_vain += 1
-        pause_seconds = self._pause_seconds(self._looks_in_vain)
-        self._missing_at_seconds = now_seconds + max(pause_seconds, _LEAST_PAUSE_SECONDS)
+            self._all_at_seconds = self._clock() + self._max_age_seconds
+        self._missing_look.failed()
 
 
 def changed_topics(before: Cluster, now: Cluster, *, by_rack: bool) -> list[str]:

@@ -23,7 +23,7 @@ from spark_kafka_source.groups.coordinator import Coordinator, InterruptedReques
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
 from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
-from spark_kafka_source.net import Conversation, Deadline, Wakeup, wait_for
+from spark_kafka_source.net import Conversation, Deadline, NextTry, Wakeup, wait_for
 from spark_kafka_source.spelling import as_written
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -104,8 +104,7 @@ class Membership(ABC):
         self._thread: threading.Thread | None = None
         self._is_ending = False
         self._failure: Exception | None = None
-        self._tries = 0
-        self._not_before_seconds = 0.0
+        self._next_try = NextTry(coordinator.pause_seconds, clock=clock)
         self._polled_seconds = clock()
         self._heartbeat_at_seconds = 0.0
         self._farewell: _Farewell | None = None
@@ -257,7 +256,7 @@ class Membership(ABC):
         await (self._coordinator.wait(due) if isinstance(due, float) else due)
 
     def _due(self) -> Conversation[None] | float:
-        pause_seconds = self._not_before_seconds - self._clock()
+        pause_seconds = self._next_try.at_seconds - self._clock()
         if self._farewell is not None:
             return pause_seconds if pause_seconds > 0 else self._say_farewell(self._farewell)
         if self._failure is not None:
@@ -287,7 +286,7 @@ class Membership(ABC):
             if found is Reaction.REBALANCE:
                 self._heard()
             else:
-                self._pause(first_is_free=found in _TRIES_AT_ONCE)
+                self._next_try.failed(self._after_a_free_try if found in _TRIES_AT_ONCE else None)
             self._react(found)
             if found in (Reaction.RAISE, Reaction.FENCED):
                 self._failure = error  # Nothing is sent to the coordinator until a poll raises it.
@@ -300,7 +299,7 @@ class Membership(ABC):
 
     def _farewell_failed(self, farewell: _Farewell, found: Reaction, error: Exception) -> None:
         if found is Reaction.RETRY and not farewell.deadline.expired:
-            self._pause()
+            self._next_try.failed()
             return
         if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
             logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
@@ -387,16 +386,12 @@ class Membership(ABC):
             advice = ADVICE.get(error_code(code).name)
             raise refusal(code, what, said, advice=advice, group_id=self._group_id)
 
-    def _pause(self, *, first_is_free: bool = False) -> None:
-        """Pause before the next request. The pause grows with the failures in a row."""
-        self._tries += 1
-        tries = self._tries - first_is_free
-        pause_seconds = self._coordinator.pause_seconds(tries) if tries else 0.0
-        self._not_before_seconds = self._clock() + pause_seconds
+    def _after_a_free_try(self, tries: int) -> float:
+        return self._coordinator.pause_seconds(tries - 1) if tries > 1 else 0.0
 
     def _heard(self, interval_ms: int | None = None) -> None:
         """Plan the next heartbeat after an answer of the coordinator."""
-        self._end_pause()
+        self._next_try.reset()
         interval_ms = self._config.heartbeat_interval_ms if interval_ms is None else interval_ms
         self._heartbeat_at_seconds = self._clock() + interval_ms / 1000
 
@@ -404,14 +399,11 @@ class Membership(ABC):
         """Return the seconds until the next heartbeat; 0 or less if it is due."""
         return self._heartbeat_at_seconds - self._clock()
 
-    def _end_pause(self) -> None:
-        self._tries, self._not_before_seconds = 0, 0.0
-
     def _begin_to_leave(self, deadline: Deadline, reason: str) -> None:
         say = self._farewell_to_say(reason)
         if say is not None:
             self._farewell = _Farewell(say, deadline)
-            self._end_pause()
+            self._next_try.reset()
         self._coordinator.interrupt()
 
     def _has_said_farewell(self) -> None:
