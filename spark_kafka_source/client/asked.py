@@ -129,6 +129,11 @@ class Asked(Generic[R]):
         """Whether a part of the request waits for the connection to take more."""
         return self._connection is not None and self._connection.has_unsent
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether another request on the connection has received this one's answer."""
+        return not self._is_over and getattr(self._awaited, "response", None) is not None
+
     def fileno(self) -> int:
         """Return a descriptor that is readable once `is_here` has something to do.
 

@@ -225,10 +225,17 @@ class Conversations:
 
 
 def wait_of_all(running: Iterable[Running[T]]) -> Wait:
-    """Return the wait that ends as soon as the wait of one conversation ends."""
+    """Return the wait that ends as soon as the wait of one conversation ends.
+
+    Requests may share a connection. One that reads it may receive the answer of another, and then
+    the socket has nothing more to read.
+    """
     waits = [each.wait for each in running if not each.is_done]
+    things = [thing for each in waits for thing in each.things]
+    if any(getattr(thing, "has_answer", False) for thing in things):
+        return Wait((), _AT_ONCE)
     until = min((each.until for each in waits), key=lambda at: at.at_seconds, default=_FOR_EVER)
-    return Wait([thing for each in waits for thing in each.things], until)
+    return Wait(things, until)
 
 
 async def together(

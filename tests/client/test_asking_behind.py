@@ -14,8 +14,10 @@ from spark_kafka_source.net import (
     ConnectionSettings,
     Deadline,
     RequestTimeoutError,
+    Running,
     SecuritySettings,
     wait_for,
+    wait_of_all,
 )
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import (
@@ -99,6 +101,30 @@ def test_requests_share_a_connection_as_far_as_they_may(
     for each in reversed(asked):
         assert isinstance(each.answer(), MetadataResponse)
     assert broker.accepted() == 1
+
+
+def test_an_answer_that_another_request_received_is_not_waited_for(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    held, to = broker.hold(MetadataRequest), node(broker)
+    first, second = several(broker, client, to, 2)
+    running = [Running(client.answer_of(each)) for each in (first, second)]
+    for each in running:
+        each.go_on()
+    held_again = broker.hold(MetadataRequest)
+    held.release()
+
+    def is_received() -> bool:
+        running[1].go_on()
+        return first.has_answer
+
+    eventually(is_received)
+    assert wait_of_all(running).until.expired, "the socket has nothing more to read"
+    running[0].go_on()
+    assert isinstance(running[0].result(), MetadataResponse)
+    assert not wait_of_all(running).until.expired
+    held_again.release()
+    assert isinstance(second.answer(), MetadataResponse)
 
 
 def test_requests_stay_on_one_connection_whatever_else_is_asked(
