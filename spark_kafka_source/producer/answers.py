@@ -14,7 +14,7 @@ from spark_kafka_source.errors import (
     Remedy,
     error_code,
 )
-from spark_kafka_source.net import Address, Running
+from spark_kafka_source.net import Running
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.config import Acks, ProducerConfig
@@ -98,19 +98,11 @@ class Answers:
 
         If a moved partition's new leader is not named, forget its leader, so that it is looked up.
         """
-        nodes = {
-            each.node_id: Broker(each.node_id, Address(each.host, each.port), each.rack)
-            for each in response.node_endpoints
-        }
+        cluster = self._client.cluster
         for where, each in found.items():
-            named = each.current_leader
-            leader = nodes.get(named.leader_id)
             is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
-            is_known = leader and self._client.cluster.learn_leader(
-                where, named.leader_epoch, leader
-            )
-            if is_moved and not is_known:
-                self._client.cluster.forget_leaders_of([where.topic])
+            if not cluster.learn_named(where, each, response) and is_moved:
+                cluster.forget_leaders_of([where.topic])
 
     def _answered(
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
