@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import Any
 
 
-def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a package's `__getattr__` (PEP 562). `homes` has the module of each name."""
+def importing(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a package's `__getattr__` (PEP 562).
+
+    `names` has the names that each module gives, with spaces between them.
+    """
+    homes = {name: module for module, given in names.items() for name in given.split()}
 
     def of_package(name: str) -> Any:
         if name not in homes:

@@ -10,4 +10,9 @@ if TYPE_CHECKING:
 __all__ = ["TypedDecoding"]
 
 if not TYPE_CHECKING:
-    __getattr__ = importing(__name__, {"TypedDecoding": "typed_decoding"})
+    __getattr__ = importing(
+        __name__,
+        {
+            "typed_decoding": "TypedDecoding",
+        },
+    )

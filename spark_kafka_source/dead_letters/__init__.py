@@ -23,10 +23,7 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "DeadLetterError": "writing",
-            "DeadLetters": "writing",
-            "Destination": "writing",
-            "SentLetters": "writing",
-            "check_topic": "topic",
+            "topic": "check_topic",
+            "writing": "DeadLetterError DeadLetters Destination SentLetters",
         },
     )

@@ -55,22 +55,15 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "EARLIEST_TIMESTAMP": "offsets",
-            "FetchConfig": "config",
-            "LATEST_TIMESTAMP": "offsets",
-            "LogTruncatedError": "losses",
-            "NO_OFFSET": "offsets",
-            "OffsetAndEpoch": "offsets",
-            "OffsetOutOfRangeError": "losses",
-            "OffsetRange": "ranges",
-            "RangeReader": "range_reader",
-            "RecordsLostError": "losses",
-            "TopicGoneError": "losses",
-            "Watch": "watch",
-            "earliest_offsets": "offsets",
-            "epoch_end_offsets": "offsets",
-            "latest_offsets": "offsets",
-            "list_offsets": "offsets",
-            "sampled_bytes_per_offset": "sampling",
+            "config": "FetchConfig",
+            "losses": "LogTruncatedError OffsetOutOfRangeError RecordsLostError TopicGoneError",
+            "offsets": (
+                "EARLIEST_TIMESTAMP LATEST_TIMESTAMP NO_OFFSET OffsetAndEpoch earliest_offsets "
+                "epoch_end_offsets latest_offsets list_offsets"
+            ),
+            "range_reader": "RangeReader",
+            "ranges": "OffsetRange",
+            "sampling": "sampled_bytes_per_offset",
+            "watch": "Watch",
         },
     )

@@ -45,19 +45,14 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "CommitFailedError": "offsets",
-            "GroupConfig": "config",
-            "GroupProtocol": "config",
-            "Member": "member",
-            "MemberOf": "offsets",
-            "Membership": "membership",
-            "OffsetAndMetadata": "offsets",
-            "RebalanceListener": "listener",
-            "Step": "membership",
-            "commit_offsets": "offsets",
-            "committed": "offsets",
-            "committed_offsets": "offsets",
-            "has_no_group": "offsets",
-            "new_membership": "protocols",
+            "config": "GroupConfig GroupProtocol",
+            "listener": "RebalanceListener",
+            "member": "Member",
+            "membership": "Membership Step",
+            "offsets": (
+                "CommitFailedError MemberOf OffsetAndMetadata commit_offsets committed "
+                "committed_offsets has_no_group"
+            ),
+            "protocols": "new_membership",
         },
     )

@@ -20,9 +20,8 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "KafkaDataSource": "data_source",
-            "LagListener": "lag_listener",
-            "encode": "sink.encoding",
-            "register": "data_source",
+            "data_source": "KafkaDataSource register",
+            "lag_listener": "LagListener",
+            "sink.encoding": "encode",
         },
     )

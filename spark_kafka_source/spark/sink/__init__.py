@@ -17,7 +17,7 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "KafkaWriter": "writer",
-            "planned_writer": "planning",
+            "planning": "planned_writer",
+            "writer": "KafkaWriter",
         },
     )

@@ -19,8 +19,8 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "KafkaBatchReader": "batch",
-            "KafkaStreamReader": "stream",
-            "planned": "typed_planning",
+            "batch": "KafkaBatchReader",
+            "stream": "KafkaStreamReader",
+            "typed_planning": "planned",
         },
     )
