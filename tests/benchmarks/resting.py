@@ -15,8 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 import psutil
@@ -72,7 +72,7 @@ def _admin(servers: str) -> Iterator[Callable[[], object]]:
         yield lambda: time.sleep(0.1)
 
 
-CLIENTS = {
+CLIENTS: Mapping[str, Callable[[str], AbstractContextManager[Callable[[], object]]]] = {
     "consumer, classic": _consumer,
     "consumer, KIP-848": partial(_consumer, protocol="consumer"),
     "producer": _producer,
