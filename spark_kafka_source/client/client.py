@@ -46,6 +46,7 @@ from spark_kafka_source.net import (
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Response)
@@ -84,6 +85,8 @@ class KafkaClient:
         self.contacts = contacts or Contacts()
         self.connections = Connections(config.connection, self.contacts)
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
+        self.pause_seconds = self._retry.pause_seconds
+        """Returns the pause after so many tries, for callers that cannot wait in `retrying`."""
 
     def __enter__(self) -> "KafkaClient":
         return self
@@ -128,7 +131,7 @@ class KafkaClient:
         attempt: Callable[[Deadline], Conversation[T]],
         *,
         timeout_ms: int | None = None,
-        first_pause_ms: int | None = None,
+        first_pause_ms: int = INT32_MAX,
     ) -> T:
         """Return the first answer of `attempt`. Try again by each error's remedy.
 
@@ -136,9 +139,7 @@ class KafkaClient:
         the shorter of it and `request.timeout.ms` counts. The first pause is at most
         `first_pause_ms`. Errors: see `Retry.run`.
         """
-        retry = (
-            self._retry if first_pause_ms is None else self._retry.beginning_with(first_pause_ms)
-        )
+        retry = self._retry.beginning_with(first_pause_ms)
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
         if not self.contacts.was_reached:
@@ -158,10 +159,6 @@ class KafkaClient:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
             self.cluster.coordinators.clear()
-
-    def pause_seconds(self, tries: int) -> float:
-        """Return the pause after so many tries, for callers that cannot wait in `retrying`."""
-        return self._retry.pause_seconds(tries)
 
     # -- sending -----------------------------------------------------------------------------------
 

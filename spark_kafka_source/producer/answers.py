@@ -98,11 +98,10 @@ class Answers:
 
         If a moved partition's new leader is not named, forget its leader, so that it is looked up.
         """
-        cluster = self._client.cluster
         for where, each in found.items():
             is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
-            if not cluster.learn_named(where, each, response) and is_moved:
-                cluster.forget_leaders_of([where.topic])
+            if not self._client.cluster.learn_named(where, each, response) and is_moved:
+                self._client.cluster.forget_leaders_of([where.topic])
 
     def _answered(
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
