@@ -1,0 +1,319 @@
+"""The driver's stories: it decides about a micro-batch, and ends its transactions.
+
+Attempts of tasks have written their rows in transactions, and left them open. The driver writes its
+decision in a transaction under the control id. Once that is committed, the micro-batch is decided.
+What follows from a stop at each step:
+
+| stops | left | next |
+|---|---|---|
+| a worker, as it writes | an open transaction | the next decision sweeps it |
+| the driver, before its fence | open transactions | the next driver's decision sweeps them |
+| the driver, before the record | the same, and the control id fenced | the same |
+| the driver, after the record | half a decision | the next worker's look, or fence, aborts it |
+| the driver, after the decision | all open | the next run's first task commits them |
+| the driver, amid the ends | some open | the same |
+| the driver, amid the sweep | open leftovers | the next decision sweeps them |
+| before Spark's commit log | all committed | the replay is dropped, if its rows agree |
+| a paused driver, before its decision | another driver's fence | it is refused |
+| a paused driver, after its decision | transactions out of time | most urgent first (`settling`) |
+| a paused driver, before its sweep | transactions that nobody can decide | it aborts them |
+| the process of a driver, not the run | a run without memory | it reads its own last decision |
+
+**Why a sweep does no harm, whenever it comes.** The driver lists before it fences, and sweeps after
+its decision. A task looks at the control id before it begins, while no decision is about to be made
+(`looking`). Its driver may decide only if its fence gives exactly the next epoch. Take a
+transaction that another driver listed. It had begun, so its task had looked, before that driver's
+fence. So that fence lies between the look and the fence of the task's own driver, which is refused.
+A driver of the second generation fences once in a run, and lists before each record. The end of its
+decision raises the epoch as a fence does: a task that looked before the record is refused, and one
+that looked after the decision had not begun when the list was made.
+
+**What a driver remembers.** The id and epoch of the control id, the last decision, and the last one
+that it has seen committed. It settles the last decision before it makes the next one, also its own:
+code in foreachBatch may have swallowed the error. So only the last decision can be open.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from spark_kafka_source.admin.transactions import ONGOING
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.checks import check_left, check_owner, open_transaction
+from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
+from spark_kafka_source.exactly_once.endings import is_over
+from spark_kafka_source.exactly_once.errors import (
+    DecidedRowsLostError,
+    OtherDriverError,
+    TransactionTimedOutError,
+)
+from spark_kafka_source.exactly_once.generation import Generation, is_next
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.settling import commit_all, settle
+from spark_kafka_source.exactly_once.stories import (
+    ConfirmDecision,
+    Confirmed,
+    DescribeTransactions,
+    EndTxn,
+    FetchDecision,
+    InitProducerId,
+    ListTransactions,
+    RecordDecision,
+    Story,
+    ask,
+    described,
+    end_each,
+)
+from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
+
+_USUAL = Caution()
+Transaction = tuple[str, ProducerId]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the tasks of a micro-batch say that they have written."""
+
+    batch: BatchId
+    prepared: tuple[PreparedTransaction, ...]
+    where: TopicPartition
+    """An existing partition, at whose offset the decision is kept."""
+    seen: frozenset[ProducerId | None]
+    """The control id's producer, as each worker saw it before its first transaction of the run."""
+    content: Content | None = None
+    """The amount of all rows; None if it is not known."""
+
+
+class Verdict(Enum):
+    """The end of a commit without an error."""
+
+    WRITTEN = auto()
+    DROPPED = auto()
+    """The micro-batch was written before. The rows of this run are aborted."""
+
+
+class Driver:
+    """The decisions of one process for one run, under one prefix. One thread may use it at a time.
+
+    Before a decision, the stories raise `PrefixInUseError`, `ReplayDiffersError`,
+    `DoubtfulReplayError`, `TransactionTimedOutError` and `OtherDriverError`. After it, they raise
+    `NotYetCommittedError` and `DecidedRowsLostError`. At any time, they raise the errors of
+    requests.
+    """
+
+    def __init__(self, names: Names, generation: Generation, caution: Caution = _USUAL) -> None:
+        self._names, self._generation, self._caution = names, generation, caution
+        self._control: ProducerId | None = None
+        """The control id's producer between two decisions; None before this process has fenced."""
+        self._last: Decision | None = None
+        """The last decision, unless another driver has fenced this one."""
+        self._settled: Decision | None = None
+        """The last decision that this process has seen committed."""
+
+    def commit(self, work: Work) -> Story[Verdict]:
+        """Decide that these transactions are the micro-batch, and commit them."""
+        leftovers = None
+        if self._control is None or not self._generation.keeps_control:
+            leftovers = yield from self._listed()
+            yield from self._take_control(work)
+        last = self._last
+        is_replay = last is not None and last.batch.batch_id == work.batch.batch_id
+        if last is not None:
+            check_owner(self._names.prefix, last.batch, work.batch)
+            is_written = yield from self._settle(last, runs_again=is_replay)
+            if is_replay and is_written:
+                yield from self._drop(work, last, leftovers or frozenset())
+                return Verdict.DROPPED
+        number = last.number + 1 if last is not None and is_replay else 0
+        yield from self._decide(work, number, leftovers)
+        return Verdict.WRITTEN
+
+    def commit_nothing(self, batch: BatchId, content: Content | None = None) -> Story[None]:
+        """End what was decided before a micro-batch without rows. About that, nobody decides."""
+        last: Decision | None = yield from ask(FetchDecision())
+        if last is None:
+            return
+        check_owner(self._names.prefix, last.batch, batch)
+        yield from self._settle(last, runs_again=False)
+        if last.batch.batch_id == batch.batch_id:
+            self._caution.compare(self._names, last, batch, content)
+
+    def abort(
+        self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
+    ) -> Story[None]:
+        """Abort this run's transactions, unless the micro-batch is decided with them.
+
+        Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
+        it is committed. The fence stops a process of this run that still decides. `where` is as in
+        `Work`; None if no partition is known.
+        """
+        listed = yield from self._listed()
+        self._control = yield from ask(InitProducerId(self._names.control_id))
+        if where is None:
+            self._last = yield from ask(FetchDecision())
+        else:
+            confirmed: Confirmed = yield from ask(ConfirmDecision(self._control, where))
+            self._control, self._last = confirmed
+        own = {each for each in listed if self._names.is_of_run(each[0], batch.run_id)}
+        yield from self._sweep(own | {each[:2] for each in attempts}, self._last)
+        if self._last is not None and self._last.batch == batch:
+            yield from self._settle(self._last, runs_again=True)
+
+    # -- the control id ----------------------------------------------------------------------------
+
+    def _take_control(self, work: Work) -> Story[None]:
+        """Fence other drivers, and read the last decision."""
+        before = self._control
+        self._control = None
+        control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
+        if before is None or not is_next(before, control):
+            confirmed: Confirmed = yield from ask(ConfirmDecision(control, work.where))
+            self._last = confirmed.last
+            self._check_control(work, control)
+            control = confirmed.control
+        self._control = control
+
+    def _check_control(self, work: Work, control: ProducerId) -> None:
+        """Raise `OtherDriverError` if another driver may have fenced since the tasks began.
+
+        Nobody has fenced since they looked, or since this run's last decision. If the process of
+        the driver is new, the former one has fenced after the look.
+        """
+        last = self._last
+        is_own = last is not None and last.batch.run_id == work.batch.run_id
+        if is_own and last is not None and last.control and is_next(last.control, control):
+            return
+        if all(is_next(each, control) for each in work.seen):
+            return
+        seen = ", ".join(sorted("none" if each is None else str(each.epoch) for each in work.seen))
+        found = f"tasks saw {self._names.control_id} with epoch {seen}; now it has {control.epoch}"
+        raise OtherDriverError(self._names.prefix, found)
+
+    # -- decisions ---------------------------------------------------------------------------------
+
+    def _settle(self, decision: Decision, *, runs_again: bool) -> Story[bool]:
+        """Commit what is open of a decision. Return False if all of it is aborted.
+
+        Then raises `DecidedRowsLostError` if the query does not repeat the micro-batch.
+        """
+        if decision == self._settled or not decision.winners:
+            return True
+        if not (yield from settle(decision, runs_again=runs_again)):
+            if runs_again:
+                return False
+            ids = [each.transactional_id for each in decision.winners]
+            raise DecidedRowsLostError(decision.batch, ids, len(ids), runs_again=False)
+        self._settled = decision
+        return True
+
+    def _decide(
+        self, work: Work, number: int, leftovers: frozenset[Transaction] | None
+    ) -> Story[None]:
+        """Make a decision, and commit its transactions. `leftovers` is None if none were listed."""
+        winners, left_ms, now_ms, listed = yield from self._checked(work, lists=leftovers is None)
+        safe_until_ms = now_ms + left_ms // 2
+        decision = Decision(work.batch, winners, number, work.content, self._after_decision())
+        now_ms = yield from self._record(decision, work.where)
+        if now_ms > safe_until_ms:
+            yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
+            self._control = None
+            raise _stood_still(decision, "is not decided")
+        now_ms = yield from self._make(decision)
+        if now_ms <= safe_until_ms:
+            yield from commit_all(decision)
+        elif not (yield from settle(decision)):
+            raise _stood_still(decision, "was decided too late, and no reader has seen a row of it")
+        self._settled = decision
+        yield from self._sweep(leftovers or listed, decision)
+
+    def _drop(self, work: Work, last: Decision, leftovers: frozenset[Transaction]) -> Story[None]:
+        """Abort this run's transactions of a micro-batch that an earlier run has written.
+
+        The decision becomes that of this run. So a second write of the micro-batch by this run is
+        refused, and not taken for another replay.
+        """
+        self._caution.compare(self._names, last, work.batch, work.content)
+        control = self._after_decision()
+        own = Decision(work.batch, (), last.number + 1, last.content, control)
+        yield from self._record(own, work.where)
+        yield from self._make(own)
+        yield from self._sweep(leftovers | {each[:2] for each in work.prepared}, last)
+
+    def _record(self, decision: Decision, where: TopicPartition) -> Story[int]:
+        """Write a decision, which does not count yet. Return the time."""
+        return (yield (RecordDecision(self._producer(), decision, where),)).now_ms
+
+    def _make(self, decision: Decision) -> Story[int]:
+        """Commit the recorded decision: the micro-batch is decided. Return the time."""
+        control = self._producer()
+        self._control = None  # Until an answer is there, nobody knows whether it is decided.
+        heard = yield (EndTxn(self._names.control_id, control, commit=True),)
+        (answer,) = heard.answers
+        if isinstance(answer, KafkaError):
+            if is_over(answer):
+                raise OtherDriverError(self._names.prefix, str(answer)) from answer
+            raise answer
+        self._control, self._last = answer, decision
+        return heard.now_ms
+
+    def _producer(self) -> ProducerId:
+        if self._control is None:
+            raise ValueError("this driver has not fenced")
+        return self._control
+
+    def _after_decision(self) -> ProducerId | None:
+        return self._generation.after_end(self._producer())
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def _checked(
+        self, work: Work, *, lists: bool
+    ) -> Story[tuple[tuple[Winner, ...], int, int, frozenset[Transaction]]]:
+        """Return the winners, the least time left, the time, and other open transactions.
+
+        Raises `TransactionTimedOutError` if a winner is not open, not whole, or not for long.
+        """
+        begun = tuple(each[:2] for each in work.prepared)
+        look = described(begun)
+        heard = yield (look, ListTransactions()) if lists else (look,)
+        found, *ids = heard.answers
+        states = [open_transaction(each, found[each.transactional_id]) for each in work.prepared]
+        left_ms = [each.remaining_ms(heard.now_ms) for each in states]
+        for state, left in zip(states, left_ms, strict=True):
+            check_left(state, left)
+        winners = tuple(
+            Winner(*each[:2], state.started_at_ms)
+            for each, state in zip(work.prepared, states, strict=True)
+        )
+        others = yield from _open(set(*ids) - dict(begun).keys())
+        return winners, min(left_ms), heard.now_ms, others
+
+    def _listed(self) -> Story[frozenset[Transaction]]:
+        return (yield from _open((yield from ask(ListTransactions()))))
+
+    def _sweep(self, leftovers: Iterable[Transaction], decision: Decision | None) -> Story[None]:
+        """Abort leftovers. One that cannot be aborted ends by its timeout."""
+        kept = set() if decision is None else {each[:2] for each in decision.winners}
+        yield from end_each(sorted({*leftovers} - kept), commit=False)
+
+
+def _open(ids: Iterable[str]) -> Story[frozenset[Transaction]]:
+    """Return those of these ids that have an open transaction, with its exact epoch."""
+    wanted = tuple(sorted(ids))
+    if not wanted:
+        return frozenset()
+    found = yield from ask(DescribeTransactions(wanted))
+    return frozenset(
+        (each.transactional_id, each.producer)
+        for each in found.values()
+        if each is not None and each.state == ONGOING
+    )
+
+
+def _stood_still(decision: Decision, what: str) -> TransactionTimedOutError:
+    return TransactionTimedOutError(
+        f"{decision.batch} {what}: the driver or brokers stood still for longer than was safe. "
+        "Start the query again: it writes the batch again"
+    )

@@ -1,0 +1,133 @@
+"""Stories: what a driver or a task asks of brokers, one wait after the other, without IO.
+
+A story is a generator. It yields requests that go out at once, is sent their answers, and returns
+its result. So the same story runs on brokers, and in a program that tries all interleavings. A
+request that fails is raised within the story, where it waits. Only `EndTxn` has its error as its
+answer, since the other ends count, too.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.exactly_once.decision import Decision
+from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactions:
+    """Answer: the ids of open transactions of tasks under the prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransactions:
+    """Answer: the last transaction of each id, by id; None for an id that brokers do not know."""
+
+    transactional_ids: tuple[str, ...]
+    begun: tuple[tuple[str, ProducerId], ...] = ()
+    """Transactions that have begun for certain: an earlier state is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerId:
+    """Answer: the id and epoch to write with. An open transaction of the id is aborted."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchDecision:
+    """Answer: the last decision, or None. A decision that is about to be made is not waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmDecision:
+    """Answer: `Confirmed`, as the group's present coordinator tells it.
+
+    An offset of `where` is written and aborted, since a former coordinator cannot take it.
+    """
+
+    control: ProducerId
+    where: TopicPartition
+
+
+class Confirmed(NamedTuple):
+    """The id and epoch to go on with, and the last decision, or None."""
+
+    control: ProducerId
+    last: Decision | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDecision:
+    """Write a decision in the transaction of the control id. Answer: None."""
+
+    control: ProducerId
+    decision: Decision
+    where: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class EndTxn:
+    """Commit or abort exactly this transaction.
+
+    Answer: the id and epoch to go on with, or a `KafkaError`. In the first generation the epoch
+    stays as it was.
+    """
+
+    transactional_id: str
+    producer: ProducerId
+    commit: bool
+
+
+Request = (
+    ListTransactions
+    | DescribeTransactions
+    | InitProducerId
+    | FetchDecision
+    | ConfirmDecision
+    | RecordDecision
+    | EndTxn
+)
+
+
+class Heard(NamedTuple):
+    """The answers to requests that went out at once, in their order."""
+
+    answers: Sequence[Any]
+    now_ms: int
+    """The time by the brokers' clocks, in ms since 1970: rather too late than too early."""
+
+
+Story = Generator[Sequence[Request], Heard, T]
+
+
+def ask(request: Request) -> Story[Any]:
+    """Send one request, and return its answer."""
+    return (yield (request,)).answers[0]
+
+
+def describe(
+    begun: Iterable[tuple[str, ProducerId]],
+) -> Story[dict[str, TransactionDescription | None]]:
+    """Return the last transaction under each id, of which these producers have begun one."""
+    known = tuple(begun)
+    if not known:
+        return {}
+    found: dict[str, TransactionDescription | None] = yield from ask(described(known))
+    return found
+
+
+def described(begun: tuple[tuple[str, ProducerId], ...]) -> DescribeTransactions:
+    """Return the request about these transactions, which have begun."""
+    return DescribeTransactions(tuple(transactional_id for transactional_id, _ in begun), begun)
+
+
+def end_each(transactions: Iterable[tuple[str, ProducerId]], *, commit: bool) -> Story[list[Any]]:
+    """End these transactions, all at once. Return the answer of each."""
+    ends = [EndTxn(*each, commit) for each in transactions]
+    return list((yield ends).answers) if ends else []

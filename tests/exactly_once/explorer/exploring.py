@@ -1,0 +1,321 @@
+"""All orders in which processes take their steps, and what must hold after each step.
+
+A state is the state of the brokers and of Spark, and what each process has heard so far. A process
+does nothing else with what it hears, so two states with the same values go on alike, and one is
+enough. What a process does next is found by running its story again with what it has heard.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
+from spark_kafka_source.exactly_once.generation import Generation
+from spark_kafka_source.exactly_once.stories import EndTxn, Heard
+from tests.exactly_once.explorer import brokers as model
+from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
+from tests.exactly_once.explorer.spark import (
+    TASKS,
+    Await,
+    Collect,
+    Happens,
+    LogCommit,
+    Parts,
+    Produce,
+    Report,
+    Start,
+    driver,
+    worker,
+)
+
+_SILENT = KafkaTimeoutError("no answer")
+_OPEN = object()
+"""In place of an answer that has not come."""
+
+
+class Spark(NamedTuple):
+    """The checkpoint, and what Spark knows of its runs."""
+
+    batches: int
+    logged: int = -1
+    """The last micro-batch in the commit log."""
+    at: tuple[tuple[str, int], ...] = ()
+    """The micro-batch of each run."""
+    reports: frozenset[Report] = frozenset()
+    swallowed: frozenset[int] = frozenset()
+    """Micro-batches whose error was swallowed before anything was decided: they are not written."""
+    faults: tuple[tuple[str, int], ...] = ()
+    """How many more faults of each kind may happen."""
+
+
+class State(NamedTuple):
+    """All of it."""
+
+    brokers: Brokers
+    spark: Spark
+    processes: tuple[tuple[int, tuple[Any, ...]], ...]
+    """The place in its story of each process, and the answers that it has to its last requests."""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """A place in a story: what was heard until then, and what is asked there."""
+
+    story: Callable[[], Any]
+    heard: tuple[tuple[tuple[Any, ...], int], ...]
+    requests: tuple[Any, ...] = ()
+    result: Any = None
+    following: dict[Any, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is explored: who runs, how long, and which faults may happen."""
+
+    generation: Generation = Generation.SECOND
+    runs: int = 2
+    batches: int = 1
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
+    that die, answers that are `lost`."""
+    timeout_bumps: int = 1
+    most_states: int = 10_000_000
+
+
+class FoundError(Exception):
+    """An order of steps that breaks the protocol."""
+
+
+class Explorer:
+    """One exploration of a scenario."""
+
+    def __init__(self, scenario: Scenario, parts: Parts | None = None) -> None:
+        self._scenario, self._parts = scenario, parts or Parts()
+        self._places: list[Place] = []
+        self._judged: set[tuple[Brokers, Spark]] = set()
+        self.outcomes: Counter[str] = Counter()
+        self.states = 0
+
+    def explore(self) -> None:
+        """Take all steps from all states. Raises `FoundError`."""
+        scenario = self._scenario
+        runs = [f"r{number}" for number in range(scenario.runs)]
+        begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
+        spark = Spark(scenario.batches, faults=tuple(sorted(scenario.faults.items())))
+        first = State(Brokers(scenario.generation, scenario.timeout_bumps), spark, begun)
+        seen: dict[State, tuple[State | None, str]] = {first: (None, "")}
+        left = [first]
+        while left and len(seen) < scenario.most_states:
+            state = left.pop()
+            try:
+                self._judge(state)
+                for text, after in self._steps(state):
+                    if after not in seen:
+                        seen[after] = state, text
+                        left.append(after)
+            except WrongError as error:
+                raise FoundError(f"{error}\n{_trace(seen, state)}") from error
+        self.states = len(seen)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def _steps(self, state: State) -> Iterator[tuple[str, State]]:
+        brokers, spark, processes = state
+        for number, (place, answers) in enumerate(processes):
+            requests = self._places[place].requests
+            got = answers or (_OPEN,) * len(requests)
+            for which, request in enumerate(requests):
+                if got[which] is not _OPEN:
+                    continue
+                for text, brokers2, spark2, answer in self._answers(brokers, spark, request):
+                    all_answers = (*got[:which], answer, *got[which + 1 :])
+                    process = self._after(place, all_answers, brokers2.now_ms)
+                    after = (*processes[:number], process, *processes[number + 1 :])
+                    yield f"{number}: {text}", State(brokers2, spark2, after)
+        for text, brokers2, spark2 in _times(brokers, spark):
+            yield text, State(brokers2, spark2, processes)
+
+    def _answers(
+        self, brokers: Brokers, spark: Spark, request: Any
+    ) -> Iterator[tuple[str, Brokers, Spark, Any]]:
+        """Each possible answer to a request; none while the process has to wait."""
+        text = repr(request)
+        match request:
+            case Start(run_id, after):
+                batch_id = spark.logged + 1 if after is None else after + 1
+                if batch_id >= spark.batches:
+                    yield text, brokers, spark, None
+                    return
+                at = tuple(sorted((dict(spark.at) | {run_id: batch_id}).items()))
+                yield text, brokers, spark._replace(at=at), batch_id
+            case Await(run_id, after):
+                batch_id = dict(spark.at).get(run_id, -1)
+                if batch_id > after:
+                    yield text, brokers, spark, batch_id
+            case Collect(run_id, batch_id):
+                mine = [e for e in spark.reports if (e.run_id, e.batch_id) == (run_id, batch_id)]
+                if len(mine) == TASKS:
+                    left = spark.reports.difference(mine)
+                    found = tuple(sorted(mine, key=lambda each: each.task))
+                    yield text, brokers, spark._replace(reports=left), found
+            case Report():
+                yield text, brokers, spark._replace(reports=spark.reports | {request}), None
+            case LogCommit(_, batch_id, swallowed):
+                yield text, brokers, _logged(brokers, spark, batch_id, swallowed=swallowed), None
+            case Happens(fault):
+                yield text, brokers, spark, False
+                if (less := _less(spark, fault)) is not None:
+                    yield f"{text} yes", brokers, less, True
+            case Produce(transactional_id, producer, row):
+                yield text, *_with(model.produce(brokers, transactional_id, producer, row), spark)
+            case _:
+                asked = model.ask(brokers, request)
+                yield f"{text} -> {asked[1]}", *_with(asked, spark)
+                if (less := _less(spark, "lost")) is not None:
+                    yield f"{text} -> (lost answer)", asked[0], less, _SILENT
+                    yield f"{text} -> (lost)", brokers, less, _SILENT
+
+    # -- places in stories -------------------------------------------------------------------------
+
+    def _stories(self, run_id: str) -> list[Callable[[], Any]]:
+        generation, parts = self._scenario.generation, self._parts
+        workers = [
+            lambda task=task: worker(run_id, task, generation, parts) for task in range(TASKS)
+        ]
+        return [lambda: driver(run_id, generation, parts), *workers]
+
+    def _begin(self, story: Callable[[], Any]) -> int:
+        return self._add(Place(story, ()))
+
+    def _add(self, place: Place) -> int:
+        """Run a story up to a place."""
+        running = place.story()
+        try:
+            requests = next(running)
+            for answers, now_ms in place.heard:
+                errors = [
+                    each
+                    for each, request in zip(answers, requests, strict=True)
+                    if isinstance(each, KafkaError) and not isinstance(request, EndTxn | Produce)
+                ]
+                if errors:
+                    errors[0].__context__ = errors[0].__traceback__ = None
+                    requests = running.throw(errors[0])
+                else:
+                    requests = running.send(Heard(answers, now_ms))
+            place.requests = tuple(requests)
+        except StopIteration as end:
+            place.result = end.value
+        self._places.append(place)
+        return len(self._places) - 1
+
+    def _after(self, place: int, answers: tuple[Any, ...], now_ms: int) -> tuple[int, Any]:
+        """Return the place and answers of a process that has heard one more answer."""
+        if _OPEN in answers:
+            return place, answers
+        here = self._places[place]
+        key = answers, now_ms
+        if key not in here.following:
+            heard = (*here.heard, (answers, now_ms))
+            here.following[key] = self._add(Place(here.story, heard))
+            result = self._places[here.following[key]].result
+            if isinstance(result, KafkaError):
+                self.outcomes[type(result).__name__] += 1
+                if isinstance(result, DecidedRowsLostError) and not now_ms:
+                    raise WrongError(f"no time has passed, and: {result}")
+        return here.following[key], ()
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _judge(self, state: State) -> None:
+        """Let all processes be dead, and run the query again: all rows are read once.
+
+        Only if a long time has passed, rows may be lost, with an error.
+        """
+        key = state.brokers, state.spark._replace(reports=frozenset(), faults=(), at=())
+        if key in self._judged:
+            return
+        self._judged.add(key)
+        brokers, spark = key
+        trace: list[str] = []
+        for run in ("judge", "judge2"):
+            processes = tuple((self._begin(each), ()) for each in self._stories(run))
+            found = State(brokers, spark, processes)
+            while step := next(self._steps_of_processes(found), None):
+                trace.append(step[0])
+                found = step[1]
+            brokers, spark = found.brokers, found.spark._replace(reports=frozenset(), at=())
+            error = self._places[found.processes[0][0]].result
+            if not isinstance(error, KafkaError):
+                break
+            if not brokers.now_ms or isinstance(error, DecidedRowsLostError):
+                break
+        if isinstance(error, DecidedRowsLostError) and brokers.now_ms:
+            self.outcomes["judge: lost, with an error"] += 1
+            return
+        text = "\n".join(trace)
+        if isinstance(error, KafkaError):
+            raise WrongError(f"the next run has failed: {error}\n{text}")
+        expected = _rows(set(range(spark.batches)) - spark.swallowed)
+        if not expected <= set(brokers.read):
+            raise WrongError(f"rows are missing: {sorted(expected - set(brokers.read))}\n{text}")
+        left = [name for name, each in brokers.transactions if each.state == "Ongoing"]
+        if left and state.spark.logged < spark.batches - 1:
+            raise WrongError(f"readers are held up by {left}\n{text}")
+
+    def _steps_of_processes(self, state: State) -> Iterator[tuple[str, State]]:
+        return (each for each in self._steps(state) if each[0][0].isdigit())
+
+
+def _with(asked: tuple[Brokers, Any], spark: Spark) -> tuple[Brokers, Spark, Any]:
+    return asked[0], spark, asked[1]
+
+
+def _less(spark: Spark, fault: str) -> Spark | None:
+    """Return Spark with one fault of this kind less to come; None if there is none left."""
+    faults = dict(spark.faults)
+    if not faults.get(fault):
+        return None
+    faults[fault] -= 1
+    return spark._replace(faults=tuple(sorted(faults.items())))
+
+
+def _times(brokers: Brokers, spark: Spark) -> Iterator[tuple[str, Brokers, Spark]]:
+    """A long time passes, or a broker aborts a transaction that is out of time."""
+    if (less := _less(spark, "long")) is not None:
+        yield "a long time passes", brokers._replace(now_ms=brokers.now_ms + LONG_MS), less
+    for transactional_id, found in brokers.transactions:
+        if brokers.is_due(found):
+            text = f"{transactional_id} times out"
+            yield text, model.time_out(brokers, transactional_id), spark
+
+
+def _rows(batches: set[int]) -> set[model.Row]:
+    return {
+        (batch, task, place) for batch in batches for task in range(TASKS) for place in range(2)
+    }
+
+
+def _logged(brokers: Brokers, spark: Spark, batch_id: int, *, swallowed: bool) -> Spark:
+    """Check that a micro-batch which is written without an error is written."""
+    logged = max(spark.logged, batch_id)
+    if swallowed:
+        decision = brokers.decision
+        is_decided = decision is not None and decision.batch.batch_id == batch_id
+        unwritten = spark.swallowed if is_decided else spark.swallowed | {batch_id}
+        return spark._replace(logged=logged, swallowed=unwritten)
+    missing = _rows(set(range(batch_id + 1)) - spark.swallowed) - set(brokers.read)
+    if missing:
+        raise WrongError(f"a commit has returned, and rows are missing: {sorted(missing)}")
+    return spark._replace(logged=logged)
+
+
+def _trace(seen: Mapping[State, tuple[State | None, str]], state: State) -> str:
+    lines = []
+    at: State | None = state
+    while at is not None:
+        at, text = seen[at]
+        lines.append(text)
+    return "\n".join(reversed(lines))
