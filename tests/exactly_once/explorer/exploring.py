@@ -1,19 +1,22 @@
 """All orders in which processes take their steps, and what must hold after each step.
 
-A state is the state of the brokers and of Spark, and what each process has heard so far. A process
-does nothing else with what it hears, so two states with the same values go on alike, and one is
-enough. What a process does next is found by running its story again with what it has heard.
+A state is the state of the brokers and of Spark, and the place of each process in its story. Two processes
+that stand at the same place with the same variables go on alike, and one is enough. What a process
+does next is found by running its story again with what it has heard.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.exactly_once.generation import Generation
-from spark_kafka_source.exactly_once.stories import EndTxn, Heard
+from spark_kafka_source.exactly_once.slots import Slot, Slots
+from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
 from tests.exactly_once.explorer import brokers as model
 from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
 from tests.exactly_once.explorer.spark import (
@@ -39,6 +42,7 @@ class Spark(NamedTuple):
     """The checkpoint, and what Spark knows of its runs."""
 
     batches: int
+    rows: int
     logged: int = -1
     """The last micro-batch in the commit log."""
     at: tuple[tuple[str, int], ...] = ()
@@ -77,6 +81,7 @@ class Scenario:
     generation: Generation = Generation.SECOND
     runs: int = 2
     batches: int = 1
+    rows: int = 1
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
     that die, answers that are `lost`."""
@@ -91,9 +96,12 @@ class FoundError(Exception):
 class Explorer:
     """One exploration of a scenario."""
 
-    def __init__(self, scenario: Scenario, parts: Parts | None = None) -> None:
-        self._scenario, self._parts = scenario, parts or Parts()
+    def __init__(self, scenario: Scenario, **parts: Any) -> None:
+        """`parts` replace those of `Parts`."""
+        self._scenario = scenario
+        self._parts = Parts(scenario.generation, scenario.rows, **parts)
         self._places: list[Place] = []
+        self._numbers: dict[Any, int] = {}
         self._judged: set[tuple[Brokers, Spark]] = set()
         self.outcomes: Counter[str] = Counter()
         self.states = 0
@@ -103,9 +111,9 @@ class Explorer:
         scenario = self._scenario
         runs = [f"r{number}" for number in range(scenario.runs)]
         begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
-        spark = Spark(scenario.batches, faults=tuple(sorted(scenario.faults.items())))
+        spark = Spark(scenario.batches, scenario.rows, faults=tuple(sorted(scenario.faults.items())))
         first = State(Brokers(scenario.generation, scenario.timeout_bumps), spark, begun)
-        seen: dict[State, tuple[State | None, str]] = {first: (None, "")}
+        seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
         while left and len(seen) < scenario.most_states:
             state = left.pop()
@@ -121,27 +129,41 @@ class Explorer:
 
     # -- steps -------------------------------------------------------------------------------------
 
-    def _steps(self, state: State) -> Iterator[tuple[str, State]]:
-        brokers, spark, processes = state
-        for number, (place, answers) in enumerate(processes):
+    def _steps(self, state: State) -> Iterator[tuple[Any, State]]:
+        """Each step that may come next. One that nobody else can notice is the only one."""
+        for number, (place, _) in enumerate(state.processes):
             requests = self._places[place].requests
-            got = answers or (_OPEN,) * len(requests)
-            for which, request in enumerate(requests):
-                if got[which] is not _OPEN:
-                    continue
-                for text, brokers2, spark2, answer in self._answers(brokers, spark, request):
-                    all_answers = (*got[:which], answer, *got[which + 1 :])
-                    process = self._after(place, all_answers, brokers2.now_ms)
-                    after = (*processes[:number], process, *processes[number + 1 :])
-                    yield f"{number}: {text}", State(brokers2, spark2, after)
-        for text, brokers2, spark2 in _times(brokers, spark):
-            yield text, State(brokers2, spark2, processes)
+            if requests and _is_unnoticed(requests[0], state.spark):
+                found = list(self._steps_of(state, number))
+                if found:
+                    return iter(found)
+        return self._noticed(state)
+
+    def _noticed(self, state: State) -> Iterator[tuple[Any, State]]:
+        for number in range(len(state.processes)):
+            yield from self._steps_of(state, number)
+        for text, brokers, spark in _times(state.brokers, state.spark):
+            yield text, State(brokers, spark, state.processes)
+
+    def _steps_of(self, state: State, number: int) -> Iterator[tuple[Any, State]]:
+        brokers, spark, processes = state
+        place, answers = processes[number]
+        requests = self._places[place].requests
+        got = answers or (_OPEN,) * len(requests)
+        for which, request in enumerate(requests):
+            if got[which] is not _OPEN:
+                continue
+            for text, brokers2, spark2, answer in self._answers(brokers, spark, request):
+                all_answers = (*got[:which], answer, *got[which + 1 :])
+                process = self._after(place, all_answers, brokers2.now_ms)
+                after = (*processes[:number], process, *processes[number + 1 :])
+                yield (number, text), State(brokers2, spark2, after)
 
     def _answers(
         self, brokers: Brokers, spark: Spark, request: Any
-    ) -> Iterator[tuple[str, Brokers, Spark, Any]]:
+    ) -> Iterator[tuple[Any, Brokers, Spark, Any]]:
         """Each possible answer to a request; none while the process has to wait."""
-        text = repr(request)
+        text: Any = request
         match request:
             case Start(run_id, after):
                 batch_id = spark.logged + 1 if after is None else after + 1
@@ -167,30 +189,27 @@ class Explorer:
             case Happens(fault):
                 yield text, brokers, spark, False
                 if (less := _less(spark, fault)) is not None:
-                    yield f"{text} yes", brokers, less, True
+                    yield ("yes", text), brokers, less, True
             case Produce(transactional_id, producer, row):
                 yield text, *_with(model.produce(brokers, transactional_id, producer, row), spark)
             case _:
                 asked = model.ask(brokers, request)
-                yield f"{text} -> {asked[1]}", *_with(asked, spark)
+                yield (request, asked[1]), *_with(asked, spark)
                 if (less := _less(spark, "lost")) is not None:
-                    yield f"{text} -> (lost answer)", asked[0], less, _SILENT
-                    yield f"{text} -> (lost)", brokers, less, _SILENT
+                    yield (request, "the answer is lost"), asked[0], less, _SILENT
+                    yield (request, "lost"), brokers, less, _SILENT
 
     # -- places in stories -------------------------------------------------------------------------
 
     def _stories(self, run_id: str) -> list[Callable[[], Any]]:
-        generation, parts = self._scenario.generation, self._parts
-        workers = [
-            lambda task=task: worker(run_id, task, generation, parts) for task in range(TASKS)
-        ]
-        return [lambda: driver(run_id, generation, parts), *workers]
+        workers = [partial(worker, run_id, task, self._parts) for task in range(TASKS)]
+        return [partial(driver, run_id, self._parts), *workers]
 
     def _begin(self, story: Callable[[], Any]) -> int:
         return self._add(Place(story, ()))
 
     def _add(self, place: Place) -> int:
-        """Run a story up to a place."""
+        """Run a story up to a place, and return its number. Equal places have one number."""
         running = place.story()
         try:
             requests = next(running)
@@ -208,8 +227,11 @@ class Explorer:
             place.requests = tuple(requests)
         except StopIteration as end:
             place.result = end.value
-        self._places.append(place)
-        return len(self._places) - 1
+        key = repr(place.result) if not place.requests else (place.requests, *_frames(running))
+        if key not in self._numbers:
+            self._numbers[key] = len(self._places)
+            self._places.append(place)
+        return self._numbers[key]
 
     def _after(self, place: int, answers: tuple[Any, ...], now_ms: int) -> tuple[int, Any]:
         """Return the place and answers of a process that has heard one more answer."""
@@ -239,7 +261,9 @@ class Explorer:
             return
         self._judged.add(key)
         brokers, spark = key
-        trace: list[str] = []
+        # One more micro-batch, so that the last one is settled, too.
+        spark = spark._replace(batches=spark.batches + 1)
+        trace: list[Any] = []
         for run in ("judge", "judge2"):
             processes = tuple((self._begin(each), ()) for each in self._stories(run))
             found = State(brokers, spark, processes)
@@ -255,22 +279,62 @@ class Explorer:
         if isinstance(error, DecidedRowsLostError) and brokers.now_ms:
             self.outcomes["judge: lost, with an error"] += 1
             return
-        text = "\n".join(trace)
+        text = "\n".join(map(str, trace))
         if isinstance(error, KafkaError):
             raise WrongError(f"the next run has failed: {error}\n{text}")
-        expected = _rows(set(range(spark.batches)) - spark.swallowed)
+        expected = _rows(spark, spark.batches)
         if not expected <= set(brokers.read):
             raise WrongError(f"rows are missing: {sorted(expected - set(brokers.read))}\n{text}")
         left = [name for name, each in brokers.transactions if each.state == "Ongoing"]
-        if left and state.spark.logged < spark.batches - 1:
+        if left:
             raise WrongError(f"readers are held up by {left}\n{text}")
 
-    def _steps_of_processes(self, state: State) -> Iterator[tuple[str, State]]:
-        return (each for each in self._steps(state) if each[0][0].isdigit())
+    def _steps_of_processes(self, state: State) -> Iterator[tuple[Any, State]]:
+        return (each for each in self._steps(state) if isinstance(each[0], tuple))
+
+
+def _frames(running: Any) -> Iterator[Any]:
+    """Return where a story and those within it stand, and what their variables hold."""
+    while running is not None:
+        frame = running.gi_frame
+        yield frame.f_code, frame.f_lasti, _plain(frame.f_locals)
+        running = running.gi_yieldfrom
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that is equal if and only if the variables are."""
+    if isinstance(value, dict):
+        return tuple((name, _plain(each)) for name, each in value.items())
+    if isinstance(value, KafkaError):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, set | frozenset):
+        return frozenset(map(_plain, value))
+    if isinstance(value, Driver):
+        return _plain(vars(value))
+    if isinstance(value, Slots | Slot):
+        names = [] if isinstance(value, Slots) else Slot.__slots__
+        return _plain({each: getattr(value, each) for each in names} or vars(value))
+    return value
 
 
 def _with(asked: tuple[Brokers, Any], spark: Spark) -> tuple[Brokers, Spark, Any]:
     return asked[0], spark, asked[1]
+
+
+def _is_unnoticed(request: Any, spark: Spark) -> bool:
+    """Whether a step makes no difference to other processes, and theirs make none to it."""
+    match request:
+        case Await() | Report() | Collect():
+            return True
+        case Start(_, after):
+            return after is not None and _less(spark, "long") is None
+        case Happens(fault):
+            return _less(spark, fault) is None
+        case InitProducerId(transactional_id):  # Nobody else knows a task's id before its first row.
+            return transactional_id != model.NAMES.control_id and _less(spark, "lost") is None
+    return False
 
 
 def _less(spark: Spark, fault: str) -> Spark | None:
@@ -292,9 +356,13 @@ def _times(brokers: Brokers, spark: Spark) -> Iterator[tuple[str, Brokers, Spark
             yield text, model.time_out(brokers, transactional_id), spark
 
 
-def _rows(batches: set[int]) -> set[model.Row]:
+def _rows(spark: Spark, batches: int) -> set[model.Row]:
+    """Return all rows of the first micro-batches that must be read."""
     return {
-        (batch, task, place) for batch in batches for task in range(TASKS) for place in range(2)
+        (batch_id, task, place)
+        for batch_id in set(range(batches)) - spark.swallowed
+        for task in range(TASKS)
+        for place in range(spark.rows)
     }
 
 
@@ -306,16 +374,16 @@ def _logged(brokers: Brokers, spark: Spark, batch_id: int, *, swallowed: bool) -
         is_decided = decision is not None and decision.batch.batch_id == batch_id
         unwritten = spark.swallowed if is_decided else spark.swallowed | {batch_id}
         return spark._replace(logged=logged, swallowed=unwritten)
-    missing = _rows(set(range(batch_id + 1)) - spark.swallowed) - set(brokers.read)
+    missing = _rows(spark, batch_id + 1) - set(brokers.read)
     if missing:
         raise WrongError(f"a commit has returned, and rows are missing: {sorted(missing)}")
     return spark._replace(logged=logged)
 
 
-def _trace(seen: Mapping[State, tuple[State | None, str]], state: State) -> str:
+def _trace(seen: Mapping[State, tuple[State | None, Any]], state: State) -> str:
     lines = []
     at: State | None = state
     while at is not None:
         at, text = seen[at]
-        lines.append(text)
+        lines.append(str(text))
     return "\n".join(reversed(lines))

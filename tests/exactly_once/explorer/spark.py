@@ -88,26 +88,30 @@ class Happens:
 class Parts:
     """The parts of the protocol. A mutant replaces one of them by a wrong one."""
 
+    generation: Generation
+    rows: int
+    """How many rows a task writes, each in a partition of its own."""
+
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
     seen_at_rest: Callable[..., Any] = seen_at_rest
     end_earlier: Callable[..., Any] = end_earlier
 
 
-def driver(run_id: str, generation: Generation, parts: Parts) -> Any:
+def driver(run_id: str, parts: Parts) -> Any:
     """The driver of a run. Its error ends the run, unless code in foreachBatch swallows it."""
-    story, batch_id = parts.driver(NAMES, generation), None
+    story, batch_id = parts.driver(NAMES, parts.generation), None
     while True:
         batch_id = (yield (Start(run_id, batch_id),)).answers[0]
         if batch_id is None:
             return None
         reports = (yield (Collect(run_id, batch_id),)).answers[0]
         if (yield (Happens("memory"),)).answers[0]:
-            story = parts.driver(NAMES, generation)
+            story = parts.driver(NAMES, parts.generation)
         prepared = tuple(each.prepared for each in reports)
         batch = BatchId("q", run_id, batch_id)
         seen = frozenset(each.seen for each in reports)
-        work = Work(batch, prepared, WHERE, seen, Content(2 * TASKS, 1))
+        work = Work(batch, prepared, WHERE, seen, Content(parts.rows * TASKS, 1))
         swallowed = False
         try:
             yield from story.commit(work)
@@ -127,16 +131,16 @@ def _aborted(story: Any, batch: BatchId, prepared: tuple[PreparedTransaction, ..
         return
 
 
-def worker(run_id: str, task: int, generation: Generation, parts: Parts) -> Any:
+def worker(run_id: str, task: int, parts: Parts) -> Any:
     """The worker of a run that runs this task of each micro-batch, until an attempt fails."""
     try:
-        yield from _works(run_id, task, generation, parts)
+        yield from _works(run_id, task, parts)
     except KafkaError as error:
         return error
 
 
-def _works(run_id: str, task: int, generation: Generation, parts: Parts) -> Any:
-    slots = parts.slots(NAMES, run_id, task << 22, generation, TIMEOUT_MS)
+def _works(run_id: str, task: int, parts: Parts) -> Any:
+    slots = parts.slots(NAMES, run_id, task << 22, parts.generation, TIMEOUT_MS)
     batch_id, seen, has_looked = -1, None, False
     while True:
         heard = yield (Await(run_id, batch_id),)
@@ -150,20 +154,22 @@ def _works(run_id: str, task: int, generation: Generation, parts: Parts) -> Any:
             slot = yield from slots.begin(batch_id, heard.now_ms)
             yield (Produce(slot.transactional_id, slot.producer, (batch_id, task, 0)),)
         slot = yield from slots.begin(batch_id, heard.now_ms)
-        slot = yield from _written(slots, slot, (batch_id, task), heard.now_ms)
-        prepared = PreparedTransaction(slot.transactional_id, slot.producer, 2)
+        rows = [(batch_id, task, place) for place in range(parts.rows)]
+        slot = yield from _written(slots, slot, rows, heard.now_ms)
+        prepared = PreparedTransaction(slot.transactional_id, slot.producer, parts.rows)
         yield (Report(run_id, batch_id, task, prepared, seen),)
 
 
-def _written(slots: Any, slot: Slot, part: tuple[int, int], now_ms: int) -> Any:
-    """Write both rows of a task. Return the slot."""
-    error = (yield (Produce(slot.transactional_id, slot.producer, (*part, 0)),)).answers[0]
+def _written(slots: Any, slot: Slot, rows: list[Row], now_ms: int) -> Any:
+    """Write a task's rows. Return the slot."""
+    error = (yield (Produce(slot.transactional_id, slot.producer, rows[0]),)).answers[0]
     if error is REFUSED_EPOCH:
         slots.retire(slot)
-        slot = yield from slots.new(part[0], now_ms)
-        error = (yield (Produce(slot.transactional_id, slot.producer, (*part, 0)),)).answers[0]
-    if error is None:
-        error = (yield (Produce(slot.transactional_id, slot.producer, (*part, 1)),)).answers[0]
+        slot = yield from slots.new(rows[0][0], now_ms)
+        error = (yield (Produce(slot.transactional_id, slot.producer, rows[0]),)).answers[0]
+    for row in rows[1:]:
+        if error is None:
+            error = (yield (Produce(slot.transactional_id, slot.producer, row),)).answers[0]
     if error is not None:
         raise error
     return slot
