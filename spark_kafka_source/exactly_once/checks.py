@@ -59,11 +59,19 @@ def stands(found: TransactionDescription | None) -> str:
     return f"in state {found.state} with epoch {found.producer.epoch}"
 
 
+def is_soon_over(state: TransactionDescription, left_ms: int) -> bool:
+    """Whether a transaction has too little time left for a decision and all ends."""
+    return left_ms < _least_ms(state)
+
+
 def check_left(state: TransactionDescription, left_ms: int) -> None:
     """Raise `TransactionTimedOutError` if a transaction has too little time left."""
-    least_ms = min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)
-    if left_ms < least_ms:
+    if is_soon_over(state, left_ms):
         raise TransactionTimedOutError(
             f"{state.transactional_id}: only {left_ms} ms of 'kafka.transaction.timeout.ms' are "
             f"left, of {state.timeout_ms}. Give it more, or write less in a micro-batch"
         )
+
+
+def _least_ms(state: TransactionDescription) -> float:
+    return min(_LEAST_LEFT_MS, _LEAST_LEFT_SHARE * state.timeout_ms)

@@ -1,8 +1,9 @@
 """The ends of what is decided: all at once, or the most urgent first. Anybody may do it.
 
-A decision is irrevocable, as long as one of its transactions can be committed. If all of them have
-timed out, or the most urgent has and none is committed, no reader has seen a row. Then the rest is
-aborted, and the micro-batch can be decided anew.
+A decision is irrevocable once one of its transactions is committed. If one has timed out before, or
+is about to, no reader has seen a row, and the query writes the micro-batch again. Then the rest is
+aborted, and the micro-batch can be decided anew. That loses nothing. Ends that come too late do.
+So the most urgent transaction is committed first, alone: its fate is the fate of all.
 
 The outcome of a decided transaction is read from the last transaction under its id:
 
@@ -15,13 +16,15 @@ The outcome of a decided transaction is read from the last transaction under its
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Winner
 from spark_kafka_source.exactly_once.endings import Outcome, is_over, outcome
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, NotYetCommittedError
-from spark_kafka_source.exactly_once.stories import Story, describe, end_each
+from spark_kafka_source.exactly_once.stories import Story, describe, described, end_each
 
 Described = Mapping[str, TransactionDescription | None]
 
@@ -32,13 +35,15 @@ def settle(decision: Decision, *, runs_again: bool = True) -> Story[bool]:
     `runs_again` says whether the query repeats the micro-batch. Raises `NotYetCommittedError`, and
     `DecidedRowsLostError` if some rows are lost.
     """
-    found = yield from _described(decision)
+    found, urgent = yield from _looked_at(decision)
     outcomes = outcomes_of(decision, found)
     if set(outcomes.values()) == {Outcome.OPEN}:
-        # Its fate is the fate of all.
-        outcomes = yield from _commit(decision, outcomes, by_urgency(decision, found)[:1])
-    if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN}:
-        outcomes = yield from _abort(decision, outcomes)
+        if urgent.is_soon_over and runs_again:
+            outcomes = yield from _abort(decision, urgent.winners[:1])
+        else:
+            outcomes = yield from _commit(decision, outcomes, urgent.winners[:1])
+    if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN} and runs_again:
+        outcomes = yield from _abort(decision, of_kind(outcomes, Outcome.OPEN))
     outcomes = yield from _commit(decision, outcomes, of_kind(outcomes, Outcome.OPEN))
     if set(outcomes.values()) == {Outcome.ABORTED}:
         return False
@@ -51,13 +56,15 @@ def settle_for_others(decision: Decision) -> Story[None]:
 
     For tasks, which do not hold the control id.
     """
-    found = yield from _described(decision)
+    found, urgent = yield from _looked_at(decision)
     outcomes = outcomes_of(decision, found)
-    urgent = [each for each in by_urgency(decision, found) if outcomes[each] is Outcome.OPEN]
-    for some in (urgent[:1], urgent[1:]):
+    if urgent.is_soon_over:
+        return
+    for some in (urgent.winners[:1], urgent.winners[1:]):
         if not set(outcomes.values()) <= {Outcome.OPEN, Outcome.COMMITTED}:
             return
-        outcomes = yield from _commit(decision, outcomes, some)
+        left = [each for each in some if outcomes[each] is Outcome.OPEN]
+        outcomes = yield from _commit(decision, outcomes, left)
 
 
 def commit_all(decision: Decision) -> Story[None]:
@@ -81,14 +88,26 @@ def _outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
     return outcome(winner, found)
 
 
-def by_urgency(decision: Decision, found: Described) -> list[Winner]:
-    """Return the decided transactions, those first that time out first."""
+class Urgency(NamedTuple):
+    """The order in which decided transactions time out."""
 
-    def ends_ms(winner: Winner) -> int:
-        known = found[winner.transactional_id]
-        return winner.started_at_ms + (0 if known is None else known.timeout_ms)
+    winners: tuple[Winner, ...]
+    is_soon_over: bool
+    """Whether the first of those that are open has too little time left for all ends."""
 
-    return sorted(decision.winners, key=ends_ms)
+
+def urgency(decision: Decision, found: Described, now_ms: int) -> Urgency:
+    """Return how urgent the ends of a decision are."""
+
+    def left_ms(winner: Winner) -> int:
+        state = found[winner.transactional_id]
+        return 0 if state is None else state.remaining_ms(now_ms)
+
+    winners = sorted(decision.winners, key=left_ms)
+    states = [found[each.transactional_id] for each in winners]
+    open_ones = [each for each in states if each is not None and each.state == ONGOING]
+    soon_over = any(is_soon_over(each, each.remaining_ms(now_ms)) for each in open_ones)
+    return Urgency(tuple(winners), soon_over)
 
 
 def of_kind(outcomes: Mapping[Winner, Outcome], kind: Outcome) -> list[Winner]:
@@ -98,6 +117,12 @@ def of_kind(outcomes: Mapping[Winner, Outcome], kind: Outcome) -> list[Winner]:
 
 def _described(decision: Decision) -> Story[Described]:
     return (yield from describe(each[:2] for each in decision.winners))
+
+
+def _looked_at(decision: Decision) -> Story[tuple[Described, Urgency]]:
+    heard = yield (described(tuple(each[:2] for each in decision.winners)),)
+    (found,) = heard.answers
+    return found, urgency(decision, found, heard.now_ms)
 
 
 def _commit(
@@ -124,13 +149,12 @@ def _commit(
     return outcomes
 
 
-def _abort(decision: Decision, outcomes: Mapping[Winner, Outcome]) -> Story[dict[Winner, Outcome]]:
-    """Abort the rest of a decided micro-batch. Return the outcomes of all its transactions.
+def _abort(decision: Decision, some: Iterable[Winner]) -> Story[dict[Winner, Outcome]]:
+    """Abort open transactions. Return the outcomes of all.
 
-    A driver that stood still, or a task, may commit it just now.
+    A driver that stood still, or a task, may commit them just now.
     """
-    left = [each[:2] for each in of_kind(outcomes, Outcome.OPEN)]
-    for answer in (yield from end_each(left, commit=False)):
+    for answer in (yield from end_each([each[:2] for each in some], commit=False)):
         if isinstance(answer, KafkaError) and not is_over(answer):
             raise answer
     return outcomes_of(decision, (yield from _described(decision)))

@@ -10,7 +10,7 @@ A later transaction under an id proves to drivers that the decided one before it
 (`settling`). So a worker goes on in a slot only
 
 - within half of the timeout after the slot's transaction began: it cannot have timed out, and
-  nobody else aborts what is decided; or
+  nobody else aborts what is decided. The other half is for rows on their way to the broker; or
 - after it has asked, and the brokers say that it was committed.
 
 Any other slot is never used again. Its last state stays, for those who look for it.
@@ -38,6 +38,8 @@ class Slot:
     batch_id: int
     began_ms: int
     """Before the transaction began. By this process's clock, which only runs forward."""
+    until_ms: int | None = None
+    """The first rows must be sent before this time, or else to a new slot; None for any time."""
 
 
 class TooManySlotsError(ValueError):
@@ -62,11 +64,11 @@ class Slots:
         `now_ms` is by this process's clock. Raises `TooManySlotsError`.
         """
         for slot in [each for each in self._slots if each.batch_id < batch_id]:
-            producer = yield from self._continued(slot, now_ms)
-            if producer is not None:
-                slot.producer, slot.batch_id, slot.began_ms = producer, batch_id, now_ms
-                return slot
             self.retire(slot)
+            continued = yield from self._continued(slot, batch_id, now_ms)
+            if continued is not None:
+                self._slots.append(continued)
+                return continued
         return (yield from self.new(batch_id, now_ms))
 
     def new(self, batch_id: int, now_ms: int) -> Story[Slot]:
@@ -84,20 +86,20 @@ class Slots:
         """Never use a slot again."""
         self._slots.remove(slot)
 
-    def _continued(self, slot: Slot, now_ms: int) -> Story[ProducerId | None]:
-        """Return the producer with which the slot goes on; None if it must not."""
-        following = self._generation.after_end(slot.producer)
-        is_early = now_ms - slot.began_ms < self._timeout_ms / 2
-        if self._generation is Generation.SECOND and is_early and following is not None:
-            return following
+    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Story[Slot | None]:
+        """Return the slot with the producer with which it goes on; None if it must not."""
+        after_end = self._generation.after_end(slot.producer)
+        until_ms = slot.began_ms + self._timeout_ms // 2
+        if self._generation is Generation.SECOND and after_end is not None and now_ms < until_ms:
+            return Slot(slot.transactional_id, after_end, batch_id, now_ms, until_ms)
         described = yield from describe([(slot.transactional_id, slot.producer)])
         found = described[slot.transactional_id]
         if found is None or found.state not in COMMITTED:
             return None
-        if self._generation is Generation.SECOND:
-            return found.producer
-        producer: ProducerId = yield from ask(InitProducerId(slot.transactional_id))
-        return producer
+        producer = found.producer
+        if self._generation is Generation.FIRST:
+            producer = yield from ask(InitProducerId(slot.transactional_id))
+        return Slot(slot.transactional_id, producer, batch_id, now_ms)
 
     def _id(self, number: int) -> str:
         attempt_bits = 32 - SLOT_BITS

@@ -135,6 +135,12 @@ def time_out(brokers: Brokers, transactional_id: str) -> Brokers:
     return _ended(brokers, transactional_id, found, brokers.timeout_bumps, commit=False)
 
 
+def state_of(brokers: Brokers, transactional_id: str) -> str:
+    """Return the state of an id's last transaction, in Kafka's words."""
+    found = brokers.find(transactional_id)
+    return "" if found is None else found.state
+
+
 def _described(transactional_id: str, found: Transaction | None) -> TransactionDescription | None:
     if found is None:
         return None

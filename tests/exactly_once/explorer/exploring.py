@@ -52,6 +52,9 @@ class Spark(NamedTuple):
     """Micro-batches whose error was swallowed before anything was decided: they are not written."""
     faults: tuple[tuple[str, int], ...] = ()
     """How many more faults of each kind may happen."""
+    may_lose: bool = False
+    """Whether rows may be lost, with an error: a long time has passed amid the ends of a decision,
+    or after code has swallowed an error."""
 
 
 class State(NamedTuple):
@@ -84,7 +87,7 @@ class Scenario:
     rows: int = 1
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`."""
+    that die, answers that are `lost`, first rows that arrive too `late`."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -111,7 +114,9 @@ class Explorer:
         scenario = self._scenario
         runs = [f"r{number}" for number in range(scenario.runs)]
         begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
-        spark = Spark(scenario.batches, scenario.rows, faults=tuple(sorted(scenario.faults.items())))
+        spark = Spark(
+            scenario.batches, scenario.rows, faults=tuple(sorted(scenario.faults.items()))
+        )
         first = State(Brokers(scenario.generation, scenario.timeout_bumps), spark, begun)
         seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
@@ -142,7 +147,14 @@ class Explorer:
     def _noticed(self, state: State) -> Iterator[tuple[Any, State]]:
         for number in range(len(state.processes)):
             yield from self._steps_of(state, number)
-        for text, brokers, spark in _times(state.brokers, state.spark):
+        ending = any(
+            isinstance(each, EndTxn)
+            and each.commit
+            and model.NAMES.is_task_id(each.transactional_id)
+            for place, _ in state.processes
+            for each in self._places[place].requests
+        )
+        for text, brokers, spark in _times(state.brokers, state.spark, is_ending=ending):
             yield text, State(brokers, spark, state.processes)
 
     def _steps_of(self, state: State, number: int) -> Iterator[tuple[Any, State]]:
@@ -156,6 +168,7 @@ class Explorer:
             for text, brokers2, spark2, answer in self._answers(brokers, spark, request):
                 all_answers = (*got[:which], answer, *got[which + 1 :])
                 process = self._after(place, all_answers, brokers2.now_ms)
+                self._check_result(process[0], spark2)
                 after = (*processes[:number], process, *processes[number + 1 :])
                 yield (number, text), State(brokers2, spark2, after)
 
@@ -189,9 +202,16 @@ class Explorer:
             case Happens(fault):
                 yield text, brokers, spark, False
                 if (less := _less(spark, fault)) is not None:
-                    yield ("yes", text), brokers, less, True
-            case Produce(transactional_id, producer, row):
-                yield text, *_with(model.produce(brokers, transactional_id, producer, row), spark)
+                    may_lose = spark.may_lose or fault == "swallow"
+                    yield ("yes", text), brokers, less._replace(may_lose=may_lose), True
+            case Produce(transactional_id, producer, row, until_ms):
+                found = model.produce(brokers, transactional_id, producer, row)
+                if until_ms is None or brokers.now_ms < until_ms:
+                    yield text, *_with(found, spark)
+                    return
+                yield (text, "too late"), brokers, spark, model.REFUSED_EPOCH
+                if (less := _less(spark, "late")) is not None:
+                    yield (text, "late"), *_with(found, less)
             case _:
                 asked = model.ask(brokers, request)
                 yield (request, asked[1]), *_with(asked, spark)
@@ -242,12 +262,14 @@ class Explorer:
         if key not in here.following:
             heard = (*here.heard, (answers, now_ms))
             here.following[key] = self._add(Place(here.story, heard))
-            result = self._places[here.following[key]].result
-            if isinstance(result, KafkaError):
-                self.outcomes[type(result).__name__] += 1
-                if isinstance(result, DecidedRowsLostError) and not now_ms:
-                    raise WrongError(f"no time has passed, and: {result}")
         return here.following[key], ()
+
+    def _check_result(self, place: int, spark: Spark) -> None:
+        result = self._places[place].result
+        if isinstance(result, KafkaError):
+            self.outcomes[type(result).__name__] += 1
+        if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
+            raise WrongError(f"nothing can be lost, and: {result}")
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -276,7 +298,7 @@ class Explorer:
                 break
             if not brokers.now_ms or isinstance(error, DecidedRowsLostError):
                 break
-        if isinstance(error, DecidedRowsLostError) and brokers.now_ms:
+        if isinstance(error, DecidedRowsLostError) and spark.may_lose:
             self.outcomes["judge: lost, with an error"] += 1
             return
         text = "\n".join(map(str, trace))
@@ -332,7 +354,9 @@ def _is_unnoticed(request: Any, spark: Spark) -> bool:
             return after is not None and _less(spark, "long") is None
         case Happens(fault):
             return _less(spark, fault) is None
-        case InitProducerId(transactional_id):  # Nobody else knows a task's id before its first row.
+        case InitProducerId(
+            transactional_id
+        ):  # Nobody else knows a task's id before its first row.
             return transactional_id != model.NAMES.control_id and _less(spark, "lost") is None
     return False
 
@@ -346,10 +370,16 @@ def _less(spark: Spark, fault: str) -> Spark | None:
     return spark._replace(faults=tuple(sorted(faults.items())))
 
 
-def _times(brokers: Brokers, spark: Spark) -> Iterator[tuple[str, Brokers, Spark]]:
+def _times(
+    brokers: Brokers, spark: Spark, *, is_ending: bool
+) -> Iterator[tuple[str, Brokers, Spark]]:
     """A long time passes, or a broker aborts a transaction that is out of time."""
     if (less := _less(spark, "long")) is not None:
-        yield "a long time passes", brokers._replace(now_ms=brokers.now_ms + LONG_MS), less
+        winners = () if brokers.decision is None else brokers.decision.winners
+        states = {model.state_of(brokers, each.transactional_id) for each in winners}
+        may_lose = is_ending or ("Ongoing" in states and len(states) > 1) or spark.may_lose
+        later = brokers._replace(now_ms=brokers.now_ms + LONG_MS)
+        yield "a long time passes", later, less._replace(may_lose=may_lose)
     for transactional_id, found in brokers.transactions:
         if brokers.is_due(found):
             text = f"{transactional_id} times out"

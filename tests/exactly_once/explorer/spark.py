@@ -75,6 +75,8 @@ class Produce:
     transactional_id: str
     producer: ProducerId
     row: Row
+    until_ms: int | None = None
+    """The row is not sent after this time. Then the answer is the same as for a refused epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _works(run_id: str, task: int, parts: Parts) -> Any:
             has_looked = True
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
-            yield (Produce(slot.transactional_id, slot.producer, (batch_id, task, 0)),)
+            yield (_first(slot, (batch_id, task, 0)),)
         slot = yield from slots.begin(batch_id, heard.now_ms)
         rows = [(batch_id, task, place) for place in range(parts.rows)]
         slot = yield from _written(slots, slot, rows, heard.now_ms)
@@ -162,14 +164,18 @@ def _works(run_id: str, task: int, parts: Parts) -> Any:
 
 def _written(slots: Any, slot: Slot, rows: list[Row], now_ms: int) -> Any:
     """Write a task's rows. Return the slot."""
-    error = (yield (Produce(slot.transactional_id, slot.producer, rows[0]),)).answers[0]
+    error = (yield (_first(slot, rows[0]),)).answers[0]
     if error is REFUSED_EPOCH:
         slots.retire(slot)
         slot = yield from slots.new(rows[0][0], now_ms)
-        error = (yield (Produce(slot.transactional_id, slot.producer, rows[0]),)).answers[0]
+        error = (yield (_first(slot, rows[0]),)).answers[0]
     for row in rows[1:]:
         if error is None:
             error = (yield (Produce(slot.transactional_id, slot.producer, row),)).answers[0]
     if error is not None:
         raise error
     return slot
+
+
+def _first(slot: Slot, row: Row) -> Produce:
+    return Produce(slot.transactional_id, slot.producer, row, slot.until_ms)
