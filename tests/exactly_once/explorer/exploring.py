@@ -1,8 +1,8 @@
 """All orders in which processes take their steps, and what must hold after each step.
 
-A state is the state of the brokers and of Spark, and the place of each process in its story. Two processes
-that stand at the same place with the same variables go on alike, and one is enough. What a process
-does next is found by running its story again with what it has heard.
+A state is the state of the brokers and of Spark, and the place of each process in its story. Two
+processes that stand at the same place with the same variables go on alike, and one is enough. What
+a process does next is found by running its story again with what it has heard.
 """
 
 from collections import Counter
@@ -165,59 +165,12 @@ class Explorer:
         for which, request in enumerate(requests):
             if got[which] is not _OPEN:
                 continue
-            for text, brokers2, spark2, answer in self._answers(brokers, spark, request):
+            for text, brokers2, spark2, answer in _answers(brokers, spark, request):
                 all_answers = (*got[:which], answer, *got[which + 1 :])
                 process = self._after(place, all_answers, brokers2.now_ms)
                 self._check_result(process[0], spark2)
                 after = (*processes[:number], process, *processes[number + 1 :])
                 yield (number, text), State(brokers2, spark2, after)
-
-    def _answers(
-        self, brokers: Brokers, spark: Spark, request: Any
-    ) -> Iterator[tuple[Any, Brokers, Spark, Any]]:
-        """Each possible answer to a request; none while the process has to wait."""
-        text: Any = request
-        match request:
-            case Start(run_id, after):
-                batch_id = spark.logged + 1 if after is None else after + 1
-                if batch_id >= spark.batches:
-                    yield text, brokers, spark, None
-                    return
-                at = tuple(sorted((dict(spark.at) | {run_id: batch_id}).items()))
-                yield text, brokers, spark._replace(at=at), batch_id
-            case Await(run_id, after):
-                batch_id = dict(spark.at).get(run_id, -1)
-                if batch_id > after:
-                    yield text, brokers, spark, batch_id
-            case Collect(run_id, batch_id):
-                mine = [e for e in spark.reports if (e.run_id, e.batch_id) == (run_id, batch_id)]
-                if len(mine) == TASKS:
-                    left = spark.reports.difference(mine)
-                    found = tuple(sorted(mine, key=lambda each: each.task))
-                    yield text, brokers, spark._replace(reports=left), found
-            case Report():
-                yield text, brokers, spark._replace(reports=spark.reports | {request}), None
-            case LogCommit(_, batch_id, swallowed):
-                yield text, brokers, _logged(brokers, spark, batch_id, swallowed=swallowed), None
-            case Happens(fault):
-                yield text, brokers, spark, False
-                if (less := _less(spark, fault)) is not None:
-                    may_lose = spark.may_lose or fault == "swallow"
-                    yield ("yes", text), brokers, less._replace(may_lose=may_lose), True
-            case Produce(transactional_id, producer, row, until_ms):
-                found = model.produce(brokers, transactional_id, producer, row)
-                if until_ms is None or brokers.now_ms < until_ms:
-                    yield text, *_with(found, spark)
-                    return
-                yield (text, "too late"), brokers, spark, model.REFUSED_EPOCH
-                if (less := _less(spark, "late")) is not None:
-                    yield (text, "late"), *_with(found, less)
-            case _:
-                asked = model.ask(brokers, request)
-                yield (request, asked[1]), *_with(asked, spark)
-                if (less := _less(spark, "lost")) is not None:
-                    yield (request, "the answer is lost"), asked[0], less, _SILENT
-                    yield (request, "lost"), brokers, less, _SILENT
 
     # -- places in stories -------------------------------------------------------------------------
 
@@ -343,6 +296,60 @@ def _plain(value: Any) -> Any:
 
 def _with(asked: tuple[Brokers, Any], spark: Spark) -> tuple[Brokers, Spark, Any]:
     return asked[0], spark, asked[1]
+
+
+Answers = Iterator[tuple[Any, Brokers, Spark, Any]]
+
+
+def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
+    """Each possible answer to a request; none while the process has to wait."""
+    match request:
+        case Start() | Await() | Report() | Collect() | LogCommit():
+            for spark2, answer in _spark_answers(brokers, spark, request):
+                yield request, brokers, spark2, answer
+        case Happens(fault):
+            yield request, brokers, spark, False
+            if (less := _less(spark, fault)) is not None:
+                may_lose = spark.may_lose or fault == "swallow"
+                yield ("yes", request), brokers, less._replace(may_lose=may_lose), True
+        case Produce(transactional_id, producer, row, until_ms):
+            found = model.produce(brokers, transactional_id, producer, row)
+            if until_ms is None or brokers.now_ms < until_ms:
+                yield request, *_with(found, spark)
+                return
+            yield (request, "too late"), brokers, spark, model.REFUSED_EPOCH
+            if (less := _less(spark, "late")) is not None:
+                yield (request, "late"), *_with(found, less)
+        case _:
+            asked = model.ask(brokers, request)
+            yield (request, asked[1]), *_with(asked, spark)
+            if (less := _less(spark, "lost")) is not None:
+                yield (request, "the answer is lost"), asked[0], less, _SILENT
+                yield (request, "lost"), brokers, less, _SILENT
+
+
+def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tuple[Spark, Any]]:
+    match request:
+        case Start(run_id, after):
+            batch_id = spark.logged + 1 if after is None else after + 1
+            if batch_id >= spark.batches:
+                yield spark, None
+                return
+            at = tuple(sorted((dict(spark.at) | {run_id: batch_id}).items()))
+            yield spark._replace(at=at), batch_id
+        case Await(run_id, after):
+            batch_id = dict(spark.at).get(run_id, -1)
+            if batch_id > after:
+                yield spark, batch_id
+        case Collect(run_id, batch_id):
+            mine = [e for e in spark.reports if (e.run_id, e.batch_id) == (run_id, batch_id)]
+            if len(mine) == TASKS:
+                found = tuple(sorted(mine, key=lambda each: each.task))
+                yield spark._replace(reports=spark.reports.difference(mine)), found
+        case Report():
+            yield spark._replace(reports=spark.reports | {request}), None
+        case LogCommit(_, batch_id, swallowed):
+            yield _logged(brokers, spark, batch_id, swallowed=swallowed), None
 
 
 def _is_unnoticed(request: Any, spark: Spark) -> bool:

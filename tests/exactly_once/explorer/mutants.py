@@ -1,0 +1,185 @@
+"""Wrong protocols: each has one fault, and a scenario in which the explorer must find it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
+from spark_kafka_source.exactly_once import driver as driver_module
+from spark_kafka_source.exactly_once import settling, slots
+from spark_kafka_source.exactly_once.decision import Decision, Winner
+from spark_kafka_source.exactly_once.driver import Driver
+from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.generation import Generation
+from spark_kafka_source.exactly_once.slots import Slot, Slots
+from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
+from tests.exactly_once.explorer.exploring import Scenario
+
+FIRST, SECOND = Generation.FIRST, Generation.SECOND
+
+
+class Mutant(NamedTuple):
+    """A wrong protocol, and where its fault shows."""
+
+    scenario: Scenario
+    parts: Mapping[str, Any] = {}
+    patches: Sequence[Any] = ()
+
+
+class FencesWithoutCheck(Driver):
+    """It decides although another driver has fenced since its tasks looked."""
+
+    def _check_control(self, *_: Any) -> None:
+        pass
+
+
+class ListsAfterFence(Driver):
+    """It sweeps tasks that have looked at the control id after its fence."""
+
+    def _take_control(self, work: Any) -> Any:
+        yield from super()._take_control(work)
+        self.late = yield from self._listed()
+
+    def _sweep(self, leftovers: Any, decision: Any) -> Any:
+        yield from super()._sweep({*leftovers, *getattr(self, "late", ())}, decision)
+
+
+class SettlesOthersOnly(Driver):
+    """It takes its own last decision for committed."""
+
+    def _settle(self, decision: Any, **options: Any) -> Any:
+        if decision == self._last and self._control is not None and self._made(decision):
+            return True
+        return (yield from super()._settle(decision, **options))
+
+    def _made(self, decision: Decision) -> bool:
+        return decision.batch.run_id == "r0"
+
+
+class SettlesNothing(Driver):
+    """It takes the last decision of another run for committed."""
+
+    def _settle(self, _: Any, **__: Any) -> Any:
+        yield from ()
+        return True
+
+
+class AbortsBlindly(Driver):
+    """It aborts the transactions of a commit that raised, without a look at the decision."""
+
+    def abort(self, _: Any, attempts: Any, __: Any) -> Any:
+        yield from self._sweep({each[:2] for each in attempts}, None)
+
+
+class ForgetsRun(Driver):
+    """It leaves what other attempts have left open."""
+
+    def _sweep(self, *_: Any) -> Any:
+        yield from ()
+
+
+class GoesOnLate(Slots):
+    """A worker goes on in a slot whose transaction may have timed out."""
+
+    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
+        yield from ()
+        after_end = self._generation.after_end(slot.producer)
+        return Slot(slot.transactional_id, after_end, batch_id, now_ms)
+
+
+def seen_at_once(names: Any, looks: int) -> Any:
+    """A look that takes a driver's epoch before its decision is made or aborted."""
+    del looks
+    found = yield from ask(DescribeTransactions((names.control_id,)))
+    state = found[names.control_id]
+    return None if state is None else state.producer
+
+
+def ends_nothing(_: Any) -> Any:
+    """A worker that leaves what was decided to its driver."""
+    yield from ()
+
+
+def by_epoch(winner: Winner, found: TransactionDescription | None) -> Outcome:
+    """The outcome by the epoch alone: any later one is a later transaction."""
+    if found is None:
+        return Outcome.UNKNOWN
+    ahead = found.producer.epoch - winner.producer.epoch
+    if ahead == 0:
+        return Outcome.OPEN
+    if ahead == 1 and found.state in COMMITTED:
+        return Outcome.COMMITTED
+    if ahead == 1 and found.state == "CompleteAbort":
+        return Outcome.ABORTED
+    return Outcome.COMMITTED
+
+
+def without_later(winner: Winner, found: TransactionDescription | None) -> Outcome:
+    """The outcome without the rule about later transactions."""
+    return settling.outcome(winner, found)
+
+
+def not_urgent(*_: Any) -> bool:
+    """Nothing is ever urgent."""
+    return False
+
+
+def commit_only(decision: Decision, *, runs_again: bool = True) -> Any:
+    """All ends at once, whatever time has passed."""
+    del runs_again
+    yield from settling.commit_all(decision)
+    return True
+
+
+ENDED = frozenset({*COMMITTED, "CompleteAbort"})
+_ONE = Scenario(SECOND, runs=1, batches=2)
+
+MUTANTS = {
+    "the fence is not checked": Mutant(
+        Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
+    ),
+    "listed after the fence": Mutant(
+        Scenario(FIRST, runs=2, batches=2), {"driver": ListsAfterFence}
+    ),
+    "the own decision is not settled": Mutant(
+        Scenario(SECOND, runs=1, batches=2, faults={"swallow": 1, "lost": 1}),
+        {"driver": SettlesOthersOnly},
+    ),
+    "the last decision is not settled": Mutant(
+        _ONE, {"driver": SettlesNothing, "end_earlier": ends_nothing}
+    ),
+    "aborted without a look": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"lost": 1}), {"driver": AbortsBlindly}
+    ),
+    "nothing is swept": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"worker": 1}), {"driver": ForgetsRun}
+    ),
+    "a slot goes on late": Mutant(
+        Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
+        {"slots": GoesOnLate},
+    ),
+    "a slot goes on after an abort": Mutant(
+        Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
+        patches=[patch.object(slots, "COMMITTED", ENDED)],
+    ),
+    "a look amid a decision": Mutant(
+        Scenario(SECOND, runs=1, batches=1), {"seen_at_rest": seen_at_once}
+    ),
+    "outcomes by epoch, and a timeout raises it twice": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}, timeout_bumps=2),
+        patches=[patch.object(settling, "_outcome", by_epoch)],
+    ),
+    "a later transaction tells nothing": Mutant(
+        _ONE, patches=[patch.object(settling, "_outcome", without_later)]
+    ),
+    "not the most urgent first": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
+        patches=[
+            patch.object(driver_module, "settle", commit_only),
+        ],
+    ),
+    "committed although it is soon over": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
+        patches=[patch.object(settling, "is_soon_over", not_urgent)],
+    ),
+}

@@ -1,0 +1,74 @@
+"""All interleavings keep what the protocol promises, and each wrong protocol is found."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from spark_kafka_source.exactly_once.generation import Generation
+from tests.exactly_once.explorer.exploring import Explorer, FoundError, Scenario
+from tests.exactly_once.explorer.mutants import MUTANTS
+
+FIRST, SECOND = Generation.FIRST, Generation.SECOND
+BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"long": 1},
+        {"memory": 1, "worker": 1},
+        {"swallow": 1, "lost": 1},
+        {"lost": 1, "long": 1},
+    ],
+    ids="-".join,
+)
+@pytest.mark.slow
+def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str, int]) -> None:
+    Explorer(Scenario(generation, runs=1, batches=2, faults=faults)).explore()
+
+
+@BOTH
+@pytest.mark.slow
+def test_tasks_with_two_rows(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults={"long": 1})).explore()
+
+
+@BOTH
+@pytest.mark.slow
+def test_two_runs(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1)).explore()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_protocol_is_found(name: str) -> None:
+    mutant = MUTANTS[name]
+    with ExitStack() as stack:
+        for each in mutant.patches:
+            stack.enter_context(each)
+        with pytest.raises(FoundError):
+            Explorer(mutant.scenario, **mutant.parts).explore()
+
+
+@BOTH
+@pytest.mark.long
+@pytest.mark.parametrize("timeout_bumps", [1, 2])
+def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -> None:
+    faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
+    scenario = Scenario(generation, runs=1, batches=3, faults=faults, timeout_bumps=timeout_bumps)
+    Explorer(scenario).explore()
+
+
+@BOTH
+@pytest.mark.long
+def test_two_runs_and_a_long_time(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1, faults={"long": 1})).explore()
+
+
+@pytest.mark.long
+def test_rows_that_arrive_after_half_of_the_timeout_are_the_limit() -> None:
+    """A worker that stands still between its look at the clock and its first row hides a loss."""
+    faults = {"swallow": 1, "lost": 1, "long": 1, "late": 1}
+    with pytest.raises(FoundError, match="rows are missing"):
+        Explorer(Scenario(SECOND, runs=1, batches=3, faults=faults)).explore()
