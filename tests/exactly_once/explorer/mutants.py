@@ -33,17 +33,6 @@ class FencesWithoutCheck(Driver):
         pass
 
 
-class ListsAfterFence(Driver):
-    """It sweeps tasks that have looked at the control id after its fence."""
-
-    def _take_control(self, work: Any) -> Any:
-        yield from super()._take_control(work)
-        self.late = yield from self._listed()
-
-    def _sweep(self, leftovers: Any, decision: Any) -> Any:
-        yield from super()._sweep({*leftovers, *getattr(self, "late", ())}, decision)
-
-
 class SettlesOthersOnly(Driver):
     """It takes its own last decision for committed."""
 
@@ -137,9 +126,6 @@ _ONE = Scenario(SECOND, runs=1, batches=2)
 MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
-    ),
-    "listed after the fence": Mutant(
-        Scenario(FIRST, runs=2, batches=2), {"driver": ListsAfterFence}
     ),
     "the own decision is not settled": Mutant(
         Scenario(SECOND, runs=1, batches=2, faults={"swallow": 1, "lost": 1}),

@@ -40,8 +40,13 @@ def test_two_runs(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=2, batches=1)).explore()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=pytest.mark.long if mutant.scenario.runs > 1 else pytest.mark.slow)
+        for each, mutant in MUTANTS.items()
+    ],
+)
 def test_a_wrong_protocol_is_found(name: str) -> None:
     mutant = MUTANTS[name]
     with ExitStack() as stack:
