@@ -9,7 +9,7 @@ from spark_kafka_source.exactly_once import driver as driver_module
 from spark_kafka_source.exactly_once import settling, slots
 from spark_kafka_source.exactly_once.decision import Decision, Winner
 from spark_kafka_source.exactly_once.driver import Driver
-from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.endings import Outcome, outcome
 from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
@@ -48,7 +48,7 @@ class SettlesOthersOnly(Driver):
 class SettlesNothing(Driver):
     """It takes the last decision of another run for committed."""
 
-    def _settle(self, _: Any, **__: Any) -> Any:
+    def _settle(self, decision: Any, **_: Any) -> Any:
         yield from ()
         return True
 
@@ -72,7 +72,7 @@ class GoesOnLate(Slots):
 
     def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
         yield from ()
-        after_end = self._generation.after_end(slot.producer)
+        after_end: Any = self._generation.after_end(slot.producer)
         return Slot(slot.transactional_id, after_end, batch_id, now_ms)
 
 
@@ -105,7 +105,7 @@ def by_epoch(winner: Winner, found: TransactionDescription | None) -> Outcome:
 
 def without_later(winner: Winner, found: TransactionDescription | None) -> Outcome:
     """The outcome without the rule about later transactions."""
-    return settling.outcome(winner, found)
+    return outcome(winner, found)
 
 
 def not_urgent(*_: Any) -> bool:
