@@ -416,6 +416,11 @@ class Consumer:
             if not self._subscription.in_group:
                 await self._commits.commit_before_giving_up(deadline)
             await self._subscription.end(deadline)
+        except Exception:  # An error of the listener.
+            raise
+        except BaseException:  # A Ctrl-C, or a cancellation: nobody wants to wait any more.
+            deadline = Deadline.after_ms(0)
+            raise
         finally:
             await self._commits.close(deadline)
 

@@ -23,7 +23,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Deadline, Running
+from spark_kafka_source.net import Deadline, InterruptedConversationError, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
@@ -174,9 +174,14 @@ class Subscription:
         """Leave the group, if there is one, and stop reading."""
         try:
             if self._membership is not None:
-                if self._membership.assignment and self._membership.member is not None:
-                    await self._commit(deadline)
-                await self._membership.close(deadline)
+                try:
+                    if self._membership.assignment and self._membership.member is not None:
+                        await self._commit(deadline)
+                except BaseException:  # Such as a Ctrl-C. The coordinator is still told.
+                    deadline = deadline.within_ms(_FAREWELL_MS)
+                    raise
+                finally:
+                    await self._membership.close(deadline)
         finally:
             self._membership = self._listener = self._pattern = self._look = None
             self._server_pattern = self._giving_up = None
@@ -278,6 +283,8 @@ class Subscription:
         if look is None or not look.is_done:
             return
         self._look = None
+        if isinstance(look.error(), InterruptedConversationError):
+            return  # `follow` begins another.
         if not self._has_looked:  # The first lookup also counts as the one before the join.
             self._look_to_join = look
         try:

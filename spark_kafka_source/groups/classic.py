@@ -221,12 +221,14 @@ class ClassicMembership(Membership):
         if self.state not in _IN_GENERATION:
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_seconds()
+        if wait_seconds <= 0:
+            return self._beat()
         if self._watch is not None and self.state is State.STABLE:
             look_seconds = self._watch.due_seconds - self._clock()
             if look_seconds <= 0:
                 return self._look(self._watch, self._watch.due_topics())
             wait_seconds = min(wait_seconds, look_seconds)
-        return wait_seconds if wait_seconds > 0 else self._beat()
+        return wait_seconds
 
     async def _join(self, request: JoinGroupRequest) -> None:
         """Join the next generation, and get this member's assignment in it."""
