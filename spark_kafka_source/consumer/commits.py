@@ -188,17 +188,17 @@ class Commits:
     def begin_automatic(self, timeout_ms: int | None = None) -> Callable[[], bool]:
         """Begin to commit the positions if commits are automatic. A failure is only logged.
 
-        Return a function that returns whether it is done, and all commits before it.
+        Return a function that returns whether the commit is done, or was not needed.
         """
         consumed = self.consumed()
-        if self._by_itself and consumed:
-            try:
-                self._automatic = self._begin(consumed, timeout_ms, self._log_failure)
-            except LocalError as error:  # Too many commits wait already.
-                self._log_failure(consumed, error)
-        self._go_on()
-        last = self._queue[-1] if self._queue else None
-        return lambda: last is None or last.is_done
+        if not self._by_itself or not consumed:
+            return lambda: True
+        try:
+            self._automatic = commit = self._begin(consumed, timeout_ms, self._log_failure)
+        except LocalError as error:  # Too many commits wait already.
+            self._log_failure(consumed, error)
+            return lambda: True
+        return lambda: commit.is_done
 
     def _log_failure(self, _: object, error: Exception | None) -> None:
         """Warn once for each cause: a deleted topic fails every few seconds."""
@@ -287,13 +287,17 @@ class Commits:
         finally:
             self._is_telling = False
 
+    async def finish(self, deadline: Deadline) -> None:
+        """Wait for the requested commits until the deadline."""
+        self._go_on()
+        await self._waiting.until(lambda: not self._queue, deadline)
+
     async def close(self, deadline: Deadline) -> None:
         """Wait for the requested commits until the deadline, and run all callbacks.
 
         Commits that are not done then are given up. Their callbacks get the error.
         """
-        self._go_on()
-        await self._waiting.until(lambda: not self._queue, deadline)
+        await self.finish(deadline)
         if self._running is not None:
             self._running.give_up()
         while self._queue:

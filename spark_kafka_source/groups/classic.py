@@ -199,9 +199,12 @@ class ClassicMembership(Membership):
                 self.rejoin("gave up partitions that others are to get")
             assignor = self._assignors[self._protocol_name]
             await first_error.call(assignor.on_assignment, assigned, generation_id)
-            added = partitions - self.assignment
-            self.assignment = partitions
-            await first_error.tell(self._listener.assigned, added)
+            before, self.assignment = self.assignment, partitions
+            try:
+                await first_error.tell(self._listener.assigned, partitions - before)
+            except BaseException:  # A Ctrl-C or a cancellation. The next poll tells it again.
+                self.assignment = before
+                raise
         else:
             self.rejoin("the assignment is that of an older subscription")
         with self._changed:

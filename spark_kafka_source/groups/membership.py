@@ -208,6 +208,8 @@ class Membership(ABC):
             last_words = Deadline.after_ms(_LAST_WORDS_MS)
             while self._is_talking and not last_words.expired:
                 await self._wait_for_news(last_words)
+            if self._thread is not None and self._has_ended:
+                self._thread.join()  # It has nothing left to do.
             self._news.close()
 
     @property
