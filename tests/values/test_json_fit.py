@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
@@ -29,6 +28,7 @@ from spark_kafka_source.values.json.fit import written
 from tests.values import avro_oracle
 from tests.values.json_fits import SCHEMAS, kinds
 from tests.values.json_values import STRUCTS
+from tests.values.protobuf_columns import as_arrow
 from tests.values.test_json_encode import values
 from tests.values.test_json_oracle import ONE_BY_ONE, decoded
 
@@ -497,19 +497,6 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return array if array.type == kind else array.cast(kind)
 
 
-def _given(value: Any, kind: pa.DataType) -> Any:
-    """Return a value as any Arrow takes it: an older one takes only numpy's own half floats."""
-    if value is None:
-        return None
-    if pa.types.is_struct(kind):
-        return {name: _given(each, kind.field(name).type) for name, each in value.items()}
-    if pa.types.is_map(kind):
-        return [(key, _given(each, kind.item_type)) for key, each in dict(value).items()]
-    if pa.types.is_list(kind):
-        return [_given(each, kind.value_type) for each in value]
-    return np.float16(value) if pa.types.is_float16(kind) else value
-
-
 def _as_written(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([(each.name, _as_written(each.type)) for each in kind])
@@ -542,7 +529,7 @@ def written_or_refused(data: st.DataObject) -> None:
     rows = [
         each for each in data.draw(st.lists(values(plain(kind)), max_size=5)) if each is not None
     ]
-    array = _cast(pa.array([_given(each, plain(kind)) for each in rows], plain(kind)), kind)
+    array = _cast(pa.array([as_arrow(each, plain(kind)) for each in rows], plain(kind)), kind)
     try:
         texts = by.encode(array, b"").to_pylist()
     except UnencodableRowError as error:
