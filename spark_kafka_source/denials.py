@@ -75,12 +75,14 @@ def lacking(
     """Return the right that the user needs after a denial, with advice.
 
     The error decides which of the names is in the text. Returns None for an error that is no
-    denial.
+    denial, and if that name is not given.
     """
     needed = _NEEDED[access].get(error.name)
     if needed is None:
         return None
     names = {"topic": topic, "group_id": group_id, "transactional_id": transactional_id}
+    if not all(given for name, given in names.items() if f"{{{name}" in needed):
+        return None
     return f"the user needs {needed.format(**names)}"
 
 

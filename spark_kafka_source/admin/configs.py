@@ -32,6 +32,7 @@ from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
     KafkaError,
+    KafkaTimeoutError,
     error_code,
     error_named,
 )
@@ -145,7 +146,12 @@ async def alter_configs(
 
     await _warn_of_misspelt(client, wanted)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
+    try:
+        found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
+    except KafkaTimeoutError as error:
+        if not without_effect:
+            raise
+        found = dict.fromkeys(wanted, error)
     return {
         each: without_effect[resource]
         if resource in without_effect

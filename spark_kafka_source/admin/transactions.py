@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from spark_kafka_source.admin.errors import TransactionNotFoundError
-from spark_kafka_source.admin.questions import ask_all_brokers
+from spark_kafka_source.admin.questions import COORDINATOR_UNADVISED, ask_all_brokers
 from spark_kafka_source.client import (
-    COORDINATOR,
     Broker,
     CoordinatorKey,
     KafkaClient,
@@ -136,7 +135,7 @@ async def describe_transactions(
     described: dict[CoordinatorKey, TransactionDescription | None] = await ask_each(
         client,
         "DescribeTransactions",
-        COORDINATOR,
+        COORDINATOR_UNADVISED,
         map(CoordinatorKey.of_transaction, transactional_ids),
         request=lambda mine: DescribeTransactionsRequest([each.key for each in mine]),
         answers=answers,

@@ -162,12 +162,14 @@ class Asked(Generic[R]):
 
     def _start(self) -> None:
         connection = self._connections.usable_to(self.address, self._most_in_flight)
-        if connection is None:
-            self._dial = self._connections.dial(self.address)
-        elif connection.needs_login:
+        if connection is not None and connection.needs_login:
             self._dial = self._connections.renewing(connection)
-        elif self._connections.may_send(connection, self._most_in_flight):
+        elif connection is not None and self._connections.may_send(
+            connection, self._most_in_flight
+        ):
             self._send(connection)
+        else:  # There is none, or the broker has closed it just now.
+            self._dial = self._connections.dial(self.address)
 
     def _advance(self) -> None:
         if self._connection is None and self._dial is not None and self._dial.is_done:

@@ -233,9 +233,11 @@ class KafkaClient:
         look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
         while not asked.is_over():
             await wait_for((asked,), Deadline.first(asked.deadline, look_at))
-            if not look_at.expired or is_still is None:
+            if not look_at.expired:
                 continue
-            if not asked.is_over() and asked.is_silent and not await is_still():
+            is_doubted = not asked.is_over() and asked.is_silent
+            if is_doubted and is_still is not None and not await is_still():
+                asked.is_here()  # The answer may have come meanwhile.
                 asked.give_up("another broker has its role by now, so it is given up while")
             look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
         return asked.answer()

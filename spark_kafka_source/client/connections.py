@@ -91,7 +91,8 @@ class Connections:
     def may_send(self, connection: Connection, most_in_flight: int) -> bool:
         """Whether a request may go out on this connection now. If so, it has to follow at once.
 
-        With `most_in_flight` of 1 the request has the connection to itself. With more it goes
+        With `most_in_flight` of 1 the request has the connection to itself, so none does on which a
+        request without an answer went out. With more it goes
         behind others of its kind, on the one connection that has them, since they keep their order.
         """
         if not self._takes(connection, most_in_flight):
@@ -103,8 +104,9 @@ class Connections:
         return True
 
     def _takes(self, connection: Connection, most_in_flight: int) -> bool:
-        is_alone = most_in_flight == 1 or not self._is_shared(connection)
-        return connection.takes(1 if is_alone else most_in_flight)
+        if most_in_flight == 1:
+            return connection.takes(1) and not connection.is_one_way
+        return connection.takes(most_in_flight if self._is_shared(connection) else 1)
 
     def _is_shared(self, connection: Connection) -> bool:
         return self._shared.get(connection.address) is connection

@@ -83,8 +83,10 @@ async def _coordinators(
 async def _still_coordinates(
     client: KafkaClient, broker: Broker, keys: Sequence[CoordinatorKey]
 ) -> bool:
-    held = await together(client.still_coordinates(broker, each) for each in keys)
-    return any(each.result() for each in held)
+    for each in keys:  # One after another: there may be thousands of groups.
+        if await client.still_coordinates(broker, each):
+            return True
+    return False
 
 
 LEADER: Role[TopicPartition] = Role(

@@ -287,12 +287,17 @@ class Commits:
         finally:
             self._is_telling = False
 
+    async def finish(self, deadline: Deadline) -> None:
+        """Wait for the requested commits until the deadline."""
+        self._go_on()
+        await self._waiting.until(lambda: not self._queue, deadline)
+
     async def close(self, deadline: Deadline) -> None:
         """Wait for the requested commits until the deadline, and run all callbacks.
 
         Commits that are not done then are given up. Their callbacks get the error.
         """
-        await self._waiting.until(lambda: not self._queue, deadline)
+        await self.finish(deadline)
         if self._running is not None:
             self._running.give_up()
         while self._queue:

@@ -38,7 +38,7 @@ from spark_kafka_source.consumer.rebalance_listener import (
     given_listener,
 )
 from spark_kafka_source.consumer.seeking import Seeking
-from spark_kafka_source.consumer.subscription import Subscription
+from spark_kafka_source.consumer.subscription import FAREWELL_MS, Subscription, time_to_commit
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import ConfigurationError, LocalError
@@ -232,10 +232,21 @@ class Consumer:
             self._commits.commit_consumed_async()
         self._waiting.ignored = True
         try:
-            await self._subscription.end(Deadline.after_ms(self._waiting.default_ms))
+            await self._leave(Deadline.after_ms(self._waiting.default_ms))
         finally:
             self._waiting.ignored = False
             self._follow_partitions()
+
+    async def _leave(self, deadline: Deadline) -> None:
+        """End the subscription, after the commits: nobody can commit for a member that left."""
+        try:
+            if self._subscription.in_group:
+                await self._commits.finish(time_to_commit(deadline))
+        except BaseException:  # Such as a Ctrl-C.
+            deadline = deadline.within_ms(FAREWELL_MS)
+            raise
+        finally:
+            await self._subscription.end(deadline)
 
     def subscription(self) -> set[str]:
         """Return the subscribed topics, or the known topics that match the pattern."""
@@ -415,7 +426,12 @@ class Consumer:
         try:
             if not self._subscription.in_group:
                 await self._commits.commit_before_giving_up(deadline)
-            await self._subscription.end(deadline)
+            await self._leave(deadline)
+        except Exception:  # An error of the listener.
+            raise
+        except BaseException:  # A Ctrl-C, or a cancellation: nobody wants to wait any more.
+            deadline = Deadline.after_ms(0)
+            raise
         finally:
             await self._commits.close(deadline)
 

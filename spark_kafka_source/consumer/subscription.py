@@ -23,13 +23,14 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.net import Deadline, Running
+from spark_kafka_source.net import Deadline, InterruptedConversationError, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
 logger = logging.getLogger(__name__)
 
-_FAREWELL_MS = 2_000
+FAREWELL_MS = 2_000
+"""The time to tell the coordinator that the member leaves."""
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
 
@@ -174,9 +175,14 @@ class Subscription:
         """Leave the group, if there is one, and stop reading."""
         try:
             if self._membership is not None:
-                if self._membership.assignment and self._membership.member is not None:
-                    await self._commit(deadline)
-                await self._membership.close(deadline)
+                try:
+                    if self._membership.assignment and self._membership.member is not None:
+                        await self._commit(time_to_commit(deadline))
+                except BaseException:  # Such as a Ctrl-C. The coordinator is still told.
+                    deadline = deadline.within_ms(FAREWELL_MS)
+                    raise
+                finally:
+                    await self._membership.close(deadline)
         finally:
             self._membership = self._listener = self._pattern = self._look = None
             self._server_pattern = self._giving_up = None
@@ -184,15 +190,13 @@ class Subscription:
             self._positions.keep(())
 
     async def _commit(self, deadline: Deadline) -> None:
-        """Commit and wait, but leave some time to tell the coordinator of the leave.
+        """Commit and wait.
 
         Needed even if a commit is under way: partitions that were not held back have moved on
         since, and the coordinator accepts no commit after the member has left.
         """
-        left_ms = deadline.remaining_ms()
-        commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
-        is_committed = self._begin_commit(commit_by.remaining_ms())
-        await self._waiting.until(is_committed, commit_by)
+        is_committed = self._begin_commit(deadline.remaining_ms())
+        await self._waiting.until(is_committed, deadline)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -278,6 +282,8 @@ class Subscription:
         if look is None or not look.is_done:
             return
         self._look = None
+        if isinstance(look.error(), InterruptedConversationError):
+            return  # `follow` begins another.
         if not self._has_looked:  # The first lookup also counts as the one before the join.
             self._look_to_join = look
         try:
@@ -341,8 +347,10 @@ class Subscription:
         try:
             if self._listener is not None:
                 await self._listener.revoked(partitions)
-        finally:
+        except Exception:
             self._drop(partitions)
+            raise
+        self._drop(partitions)  # Not after a Ctrl-C or a cancellation: the next poll tells again.
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Handle new partitions. See `RebalanceListener`."""
@@ -370,6 +378,12 @@ class Subscription:
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
         gone = set(partitions)
         self._positions.keep(each for each in self._positions.partitions if each not in gone)
+
+
+def time_to_commit(deadline: Deadline) -> Deadline:
+    """Return the time for the last commits, which leaves some to tell the coordinator."""
+    left_ms = deadline.remaining_ms()
+    return deadline.within_ms(max(left_ms - FAREWELL_MS, left_ms // 2))
 
 
 def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:

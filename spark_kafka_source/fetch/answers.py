@@ -151,7 +151,8 @@ class Answers:
             raise error
         elif not self._client.cluster.learn_named(where, data, answer):
             logger.debug("%s; trying again", error)
+            if error.remedy is Remedy.REFRESH_METADATA:
+                position.doubted_at_seconds = time.monotonic()
             self._client.recover(error)
-            position.is_leader_doubted = error.remedy is Remedy.REFRESH_METADATA
             position.next_try.failed()
             self._reactions.failed(error, position)

@@ -160,13 +160,16 @@ class Fetcher:
     def _fetchable(self, now_seconds: float) -> dict[Broker, list[tuple[Position, Log]]]:
         """Return what to fetch from each broker, in the order of the positions."""
         found: dict[Broker, list[tuple[Position, Log]]] = defaultdict(list)
+        learnt = self._client.cluster.learnt_at_seconds
         for position in self._positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
             if not position.fetched:
                 position.refetch()  # The position may have gone back: see `Position.back_to`.
             log = self._client.cluster.log(position.topic_partition)
-            if log is not None and position.is_checked(log):
+            learnt_at_seconds = learnt.get(position.topic_partition.topic, 0.0)
+            is_doubted = learnt_at_seconds < position.doubted_at_seconds
+            if log is not None and position.is_checked(log) and not is_doubted:
                 broker = self._answers.nearest(position, log[0], now_seconds)
                 found[broker].append((position, log))
         return found
@@ -261,7 +264,6 @@ def _can_be_fetched(position: Position, now_seconds: float) -> bool:
         position.next is not None
         and not position.paused
         and not position.is_held
-        and not position.is_leader_doubted
         and not position.is_fetched_to_end
         and not position.is_stuck
         and len(position.fetched) < _MOST_FETCHED_AHEAD

@@ -39,8 +39,8 @@ class Position:
     last_stable_offset: int | None = None
     topic_id: UUID | None = None
     """The id of its topic. A topic that was made anew has another id, and another log."""
-    is_leader_doubted: bool = False
-    """Whether the leader said that it does not lead; metadata from after that is awaited."""
+    doubted_at_seconds: float = 0.0
+    """When the leader last said that it does not lead; metadata from after that is awaited."""
     replica_id: int | None = None
     """A broker to fetch from that is nearer than the leader (KIP-392)."""
     replica_until_seconds: float = 0.0

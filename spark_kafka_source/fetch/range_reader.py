@@ -199,8 +199,11 @@ class _Losses:
         self._unknown.clear()
 
     def raise_unless(self, reader: LogReader) -> None:
-        """Raise the last error, if there is one and the reader awaits no answer."""
-        if self.trouble is not None and not reader.awaits_answers:
+        """Raise the last error, if there is one and the reader awaits no answer.
+
+        A look-up whose time was up is asked again: the time may have passed between two chunks.
+        """
+        if self.trouble is not None and self.trouble.has_remedy and not reader.awaits_answers:
             raise self.trouble
 
     def silence(self, deadline: Deadline) -> str:

@@ -168,12 +168,7 @@ class LogReader:
                 self._topics = self._conversations.begin(self._describe(unknown, deadline))
         if self._topics is not None and self._topics.is_done:
             lookup, self._topics = self._topics, None
-            topics = lookup.result()
-            names = {each.name for each in topics}
-            for position in self.positions:
-                if position.topic_partition.topic in names:
-                    position.is_leader_doubted = False
-            self._reactions.described(topics)
+            self._reactions.described(lookup.result())
             self._tell_missing()
 
     def _tell_missing(self) -> None:

@@ -199,9 +199,12 @@ class ClassicMembership(Membership):
                 self.rejoin("gave up partitions that others are to get")
             assignor = self._assignors[self._protocol_name]
             await first_error.call(assignor.on_assignment, assigned, generation_id)
-            added = partitions - self.assignment
-            self.assignment = partitions
-            await first_error.tell(self._listener.assigned, added)
+            before, self.assignment = self.assignment, partitions
+            try:
+                await first_error.tell(self._listener.assigned, partitions - before)
+            except BaseException:  # A Ctrl-C or a cancellation. The next poll tells it again.
+                self.assignment = before
+                raise
         else:
             self.rejoin("the assignment is that of an older subscription")
         with self._changed:
@@ -221,12 +224,14 @@ class ClassicMembership(Membership):
         if self.state not in _IN_GENERATION:
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_seconds()
+        if wait_seconds <= 0:
+            return self._beat()
         if self._watch is not None and self.state is State.STABLE:
             look_seconds = self._watch.due_seconds - self._clock()
             if look_seconds <= 0:
                 return self._look(self._watch, self._watch.due_topics())
             wait_seconds = min(wait_seconds, look_seconds)
-        return wait_seconds if wait_seconds > 0 else self._beat()
+        return wait_seconds
 
     async def _join(self, request: JoinGroupRequest) -> None:
         """Join the next generation, and get this member's assignment in it."""

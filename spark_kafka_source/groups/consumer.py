@@ -151,8 +151,13 @@ class ConsumerMembership(Membership):
         with self._changed:
             is_lost = self.state is not ConsumerState.RECONCILING
         if not is_lost:
+            before = self._owned
             self._own(target)
-            await first_error.tell(self._listener.assigned, self._named(added))
+            try:
+                await first_error.tell(self._listener.assigned, self._named(added))
+            except BaseException:  # A Ctrl-C or a cancellation. The next poll tells it again.
+                self._own(before)
+                raise
             with self._changed:
                 # The target may have changed meanwhile. Another step then takes it over.
                 if self._target == target and self.state is ConsumerState.RECONCILING:

@@ -73,17 +73,24 @@ class Coordinator:
         """
         coordinator = await self.client.coordinator(self._key, deadline)
         await self.client.wait_out_throttle(coordinator.address, deadline)
+        self._raise_if_interrupted()
         asked = self.client.ask(request, coordinator, deadline, is_held=is_held)
         is_still = partial(self.client.still_coordinates, coordinator, self._key)
         answer = Running(self.client.answer_of(asked, is_still))
-        while not self.is_interrupted:
-            answer.go_on()
-            if answer.is_done:
-                return answer.result()
-            await self._wait(answer.wait.until, *answer.wait.things)
-        answer.give_up()
-        asked.abandon()
-        raise InterruptedRequestError
+        try:
+            while True:
+                answer.go_on()
+                if answer.is_done:
+                    return answer.result()
+                await self._wait(answer.wait.until, *answer.wait.things)
+                self._raise_if_interrupted()
+        finally:
+            answer.give_up()
+            asked.abandon()
+
+    def _raise_if_interrupted(self) -> None:
+        if self.is_interrupted:
+            raise InterruptedRequestError
 
     async def wait(self, seconds: float) -> None:
         """Ask nothing for so many seconds, or until another thread has news."""

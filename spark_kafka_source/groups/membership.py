@@ -102,7 +102,7 @@ class Membership(ABC):
         self._changed = RLock()
         self._news = Wakeup()
         self._thread: threading.Thread | None = None
-        self._is_ending = False
+        self._is_ending = self._has_ended = False
         self._failure: Exception | None = None
         self._next_try = NextTry(coordinator.pause_seconds, clock=clock)
         self._polled_seconds = clock()
@@ -208,11 +208,13 @@ class Membership(ABC):
             last_words = Deadline.after_ms(_LAST_WORDS_MS)
             while self._is_talking and not last_words.expired:
                 await self._wait_for_news(last_words)
+            if self._thread is not None and self._has_ended:
+                self._thread.join()  # It has nothing left to do.
             self._news.close()
 
     @property
     def _is_talking(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+        return self._thread is not None and not self._has_ended
 
     async def _wait_for_news(self, deadline: Deadline) -> None:
         """Wait for a word of the thread. It says one when it ends, too."""
@@ -222,10 +224,10 @@ class Membership(ABC):
     def _start(self) -> None:
         if self._thread is None:
             name = f"group {self._group_id}"
-            self._thread = threading.Thread(
-                target=copy_context().run, args=[self._run], name=name, daemon=True
-            )
-            self._thread.start()
+            run = copy_context().run
+            thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+            thread.start()
+            self._thread = thread
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
@@ -234,6 +236,7 @@ class Membership(ABC):
             self._coordinator.client.run(self._converse())
         finally:
             self._coordinator.wakeup.close()
+            self._has_ended = True  # `is_alive` is true until after the last word.
             self._news.wake()
 
     async def _converse(self) -> None:

@@ -8,6 +8,7 @@ from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.conversation import (
     Conversation,
     Conversations,
+    InterruptedConversationError,
     Running,
     Wait,
     keep_asking,
@@ -54,6 +55,7 @@ __all__ = [
     "Deadline",
     "Dial",
     "HasFileno",
+    "InterruptedConversationError",
     "NextTry",
     "Peer",
     "RequestTimeoutError",

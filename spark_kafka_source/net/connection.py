@@ -77,6 +77,8 @@ class Connection:
         self._awaited: deque[Awaited[Any]] = deque()
         self._failure: KafkaError | None = None
         self.is_renewing = False
+        self.is_one_way = False
+        """Whether a request went out that has no answer. The broker may be busy with it still."""
         self._stage = Stage.SILENT
         self._session = Session()
 
@@ -151,6 +153,8 @@ class Connection:
         awaited = Awaited[R](None if request.expects_answer else self._outgoing.queued_bytes)
         if request.expects_answer:
             self._awaited.append(awaited)
+        else:
+            self.is_one_way = True
         self._write_some(None)
         return awaited
 

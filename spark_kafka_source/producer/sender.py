@@ -60,6 +60,10 @@ class Sender:
     ) -> None:
         """`client` serves this thread's requests."""
         self._config = config
+        in_flight = config.max_in_flight_requests_per_connection
+        # Requests without answers are never in flight. With one at most, each could be alone on
+        # another connection; with two, all share one, and keep their order.
+        self._most_in_flight = max(2, in_flight) if config.acks is Acks.NONE else in_flight
         self._client = client
         self._accumulator = accumulator
         self._leaders = Leaders(client)
@@ -286,7 +290,7 @@ class Sender:
             return True
         # Another request would make another connection before this one is made.
         return all(each.asked.is_sent for each in flights) and self._client.has_room(
-            broker, self._config.max_in_flight_requests_per_connection
+            broker, self._most_in_flight
         )
 
     def _drain(self, led: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducerBatch]]:
@@ -336,7 +340,7 @@ class Sender:
             request,
             broker,
             Deadline.after_ms(connection.request_timeout_ms),
-            most_in_flight=self._config.max_in_flight_requests_per_connection,
+            most_in_flight=self._most_in_flight,
             max_version=_PRODUCE_IN_TRANSACTIONS if transactional_id else _PRODUCE_BY_NAME,
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}

@@ -277,14 +277,18 @@ def test_without_acknowledgement_the_answer_is_none(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     request = ProduceRequest(None, 0, 1_000, [])
-    asked = client.ask(request, node(broker), in_time(), most_in_flight=1, max_version=12)
+    asked = client.ask(request, node(broker), in_time(), most_in_flight=2, max_version=12)
     found: Any = asked.answer()
     assert found is None
-    again = client.ask(request, node(broker), in_time(), most_in_flight=1, max_version=12)
+    question = client.ask(MetadataRequest(topics=[]), node(broker), in_time())
+    assert isinstance(question.answer(), MetadataResponse)
+    assert broker.accepted() == 2, "the broker may be busy with the first request still"
+    again = client.ask(request, node(broker), in_time(), most_in_flight=2, max_version=12)
     found = again.answer()
     assert found is None
+    assert again._connection is asked._connection
     broker.wait_for(ProduceRequest, 2)
-    assert broker.accepted() == 1
+    assert broker.accepted() == 2
 
 
 # -- quotas ----------------------------------------------------------------------------------------

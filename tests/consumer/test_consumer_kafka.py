@@ -120,7 +120,7 @@ def test_a_session_sends_only_what_changes(
     kafka: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker reports no error for any request."""
-    from spark_kafka_source.fetch import source  # noqa: PLC0415
+    from spark_kafka_source.fetch import session  # noqa: PLC0415
 
     seen: list[FetchRequest] = []
 
@@ -128,7 +128,7 @@ def test_a_session_sends_only_what_changes(
         seen.append(FetchRequest(**values))
         return seen[-1]
 
-    monkeypatch.setattr(source, "FetchRequest", noted)
+    monkeypatch.setattr(session, "FetchRequest", noted)
     kafka.create_topic(topic, 20)
     with consuming(kafka, fetch_max_wait_ms=20) as consumer:
         consumer.assign([TopicPartition(topic, each) for each in range(20)])

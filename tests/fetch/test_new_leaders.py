@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import error_named
+from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.fetch import OffsetRange, RangeReader
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -18,6 +19,7 @@ from spark_kafka_source.protocol.messages.fetch import (
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
+from tests.consumer.consumers import PATIENCE_MS
 from tests.fetch.reading import SMALL, T0, fetched
 from tests.memory_broker import MemoryBroker, PartitionLog
 
@@ -72,3 +74,20 @@ def test_a_leader_that_is_not_newer_is_asked_for(
     name = "NOT_LEADER_OR_FOLLOWER"
     assert read_over_a_move(broker, client, log, name, epoch=0) == [0, 1, 2]
     assert len(broker.requests(MetadataRequest)) == 2
+
+
+def test_metadata_that_another_conversation_asked_for_will_do(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recover = client.recover
+
+    def recovering(error: KafkaError) -> None:
+        recover(error)
+        client.run(client.topics(["t"], Deadline.after_ms(PATIENCE_MS)))
+
+    monkeypatch.setattr(client, "recover", recovering)
+    broker.control(FetchRequest, error_named("NOT_LEADER_OR_FOLLOWER"))
+    log.append(b"a")
+    chunks = RangeReader(client, [OffsetRange(T0, 0, 1)], SMALL).chunks()
+    assert [to_arrow(each)["offset"].to_pylist() for each in chunks] == [[0]]
+    assert len(broker.requests(FetchRequest)) == 2

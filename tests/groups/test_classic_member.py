@@ -384,11 +384,13 @@ def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:
     alone.settle(T0)
     alone.clock.now_seconds += 61
     alone.beat()
+    alone.next_due()
     alone.poll()
     assert alone.state() is State.STABLE
     alone.cluster = topics(t=3)
     alone.clock.now_seconds += 61
     alone.beat()
+    alone.next_due()
     alone.poll()
     assert alone.next(JoinGroupRequest).reason == "the partitions of t have changed"
 
@@ -417,6 +419,7 @@ def test_a_leader_that_need_not_assign_does_not_but_watches(alone: Alone) -> Non
     alone.poll()
     alone.cluster = {}
     alone.clock.now_seconds += 61
+    alone.beat()
     alone.next_due()
     alone.poll()
     assert alone.state() is State.PREPARING_REBALANCE

@@ -96,8 +96,7 @@ class Node:
 
     async def start(self) -> int:
         """Listen: on a free port at first, on the same port after `stop`."""
-        self._listening = self._reserved or socket.create_server((HOST, 0))
-        self._reserved = None
+        self._listening, self._reserved = self._reserved or _reserve(self.port), None
         _reuse(self._listening, is_on=True)
         self._listening.listen()
         self._listening.setblocking(False)
@@ -106,7 +105,7 @@ class Node:
         return self.port
 
     async def stop(self) -> None:
-        """Stop listening, and close all connections. The port refuses, and stays this node's."""
+        """Stop listening, and close all connections. Keep the port, which refuses connections."""
         if self._listening is not None:
             asyncio.get_running_loop().remove_reader(self._listening)
             self._listening.close()
@@ -215,13 +214,14 @@ def _frame(
 
 
 def _reserve(port: int) -> socket.socket:
-    """Return a socket that holds the port but does not listen.
+    """Return a socket that holds the port, or a free one for 0, and does not listen.
 
-    A stopped node's port is a free one to everybody else: another test's broker, or the near end of
-    any connection, would take it before the node starts again.
+    Without it another test's broker, or the near end of any connection, could take the port of a
+    stopped node before the node starts again.
     """
     reserved = socket.socket()
-    _reuse(reserved, is_on=True)  # Connections that the node closed linger on its port.
+    # The kernel keeps connections that the node closed on the port for a while.
+    _reuse(reserved, is_on=True)
     reserved.bind((HOST, port))
     _reuse(reserved, is_on=False)
     return reserved

@@ -1,4 +1,4 @@
-"""What the in-memory broker does with its ports."""
+"""The port of a node of the in-memory broker while the node is stopped."""
 
 import socket
 
@@ -12,7 +12,7 @@ def test_a_stopped_node_keeps_its_port_and_refuses() -> None:
         address = broker.address()
         met = (address.host, address.port)
         for _ in range(3):
-            # The node closes first, so its end of this connection lingers on the port.
+            # The node closes this connection first, so the kernel keeps it on the node's port.
             with socket.create_connection(met) as client:
                 broker.stop(0)
                 assert client.recv(1) == b""

@@ -158,7 +158,7 @@ BRIEFLY = {
 
 PROTOCOL = "'kafka.security.protocol'"
 KEYSTORE = "'kafka.ssl.keystore.location'"
-READ, WRITE = "the user needs READ on", "the user needs WRITE on"
+READ, WRITE = "user needs READ on", "user needs WRITE on"
 OFFSETS = "the topic of the offsets"
 
 SETUPS = [

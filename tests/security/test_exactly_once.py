@@ -59,8 +59,7 @@ def test_without_one_it_says_which(right: str, secured: LocalKafka, topic: str) 
         run.commit(0, run.write(0, 1))
     operation, _, kind = right.partition(" on the ")
     name = "transactional id" if kind == "ids" else kind
-    assert (
-        f"the user needs {operation} on {name} '{query.prefix if kind != 'topic' else topic}"
-        in (str(raised.value))
+    assert f"user needs {operation} on {name} '{query.prefix if kind != 'topic' else topic}" in (
+        str(raised.value)
     )
     assert not committed(secured.bootstrap_servers, topic, PARTITIONS)

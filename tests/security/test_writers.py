@@ -250,7 +250,7 @@ def test_rights_of_one_who_makes_topics_are_named_one_after_another(
                 outcome: object = call()
             except BrokerError as error:
                 outcome = error
-            assert f"The user needs {right} on topic '{topic}'" in str(outcome)
+            assert f"user needs {right} on topic '{topic}'" in str(outcome)
         for right in ("ALTER", "ALTER_CONFIGS", "DELETE"):
             allow(strict, "alice", right, topic=topic)
         assert admin.create_partitions({topic: 2}) == {topic: None}

@@ -28,6 +28,7 @@ from spark_kafka_source.values.json.fit import written
 from tests.values import avro_oracle
 from tests.values.json_fits import SCHEMAS, kinds
 from tests.values.json_values import STRUCTS
+from tests.values.protobuf_columns import as_arrow
 from tests.values.test_json_encode import values
 from tests.values.test_json_oracle import ONE_BY_ONE, decoded
 
@@ -528,7 +529,7 @@ def written_or_refused(data: st.DataObject) -> None:
     rows = [
         each for each in data.draw(st.lists(values(plain(kind)), max_size=5)) if each is not None
     ]
-    array = _cast(pa.array(rows, plain(kind)), kind)
+    array = _cast(pa.array([as_arrow(each, plain(kind)) for each in rows], plain(kind)), kind)
     try:
         texts = by.encode(array, b"").to_pylist()
     except UnencodableRowError as error:
