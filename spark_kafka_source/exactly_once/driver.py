@@ -47,7 +47,6 @@ from spark_kafka_source.exactly_once.errors import (
     OtherDriverError,
     TransactionTimedOutError,
 )
-from spark_kafka_source.exactly_once.generation import Generation, is_next
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.settling import commit_all, settle
@@ -66,6 +65,8 @@ from spark_kafka_source.exactly_once.stories import (
     end_each,
 )
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.producer.generation import Generation
+from spark_kafka_source.producer.sequences import is_next
 from spark_kafka_source.topic_partition import TopicPartition
 
 _USUAL = Caution()

@@ -191,8 +191,8 @@ class Transactions:
         errors: dict[PreparedTransaction, KafkaError | None] = {}
         ends = [(each.transactional_id, each.producer) for each in transactions]
         ended = self._client.run(end_each(self._client, ends, commit=commit))
-        for each, error in zip(transactions, ended, strict=True):
-            errors[each] = error
+        for each, answer in zip(transactions, ended, strict=True):
+            errors[each] = error = answer if isinstance(answer, KafkaError) else None
             if error is None:
                 reached()
 

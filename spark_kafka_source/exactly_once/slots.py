@@ -19,10 +19,10 @@ Any other slot is never used again. Its last state stays, for those who look for
 from dataclasses import dataclass
 
 from spark_kafka_source.admin.transactions import COMMITTED
-from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import InitProducerId, Story, ask, describe
 from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.producer.generation import Generation
 
 SLOT_BITS = 10
 """The bits of an id's attempt field that number the slots. All other bits name the worker."""

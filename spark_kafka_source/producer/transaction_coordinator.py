@@ -1,15 +1,14 @@
 """Requests to the coordinators of a transaction: InitProducerId, partitions, offsets, end (KIP-98).
 
-The versions are those of the first generation of transactions. All brokers since 2.5 serve them
-alike. Newer versions need fewer requests (KIP-890), but may raise a producer's epoch at the end of
-each transaction.
+Their versions are those of a `Generation` of transactions. All brokers since 2.5 serve the first
+one alike. The second needs fewer requests, and raises a producer's epoch at the end of each
+transaction (KIP-890).
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from spark_kafka_source.client import (
     LONGEST_SILENCE_MS,
@@ -28,6 +27,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.producer.errors import transaction_error
+from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.describe_transactions import (
@@ -38,7 +38,6 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
-    ProduceRequest,
 )
 from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -46,6 +45,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
     EndTxnRequest,
+    EndTxnResponse,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -55,11 +55,6 @@ from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 R = TypeVar("R", bound=Response)
-
-FIRST_GENERATION: Mapping[type[Request[Any]], int] = MappingProxyType(
-    {ProduceRequest: 11, EndTxnRequest: 4, TxnOffsetCommitRequest: 4}
-)
-"""The last version of each request in the first generation. Other requests have no such limit."""
 
 _NO_PRODUCER = ProducerId(-1, -1)
 # A transaction still ends for some milliseconds after the answer, and the next one must wait for
@@ -83,9 +78,15 @@ class TransactionCoordinator:
     `ProducerFencedError`, a `TransactionAbortableError`, or another error, which ends the producer.
     """
 
-    def __init__(self, client: KafkaClient, transactional_id: str) -> None:
+    def __init__(
+        self,
+        client: KafkaClient,
+        transactional_id: str,
+        generation: Generation = Generation.FIRST,
+    ) -> None:
         self._client = client
         self._transactional_id = transactional_id
+        self._generation = generation
         self._key = CoordinatorKey.of_transaction(transactional_id)
 
     async def init_producer_id(
@@ -144,7 +145,12 @@ class TransactionCoordinator:
     async def add_offsets(
         self, producer: ProducerId, group_id: str, *, timeout_ms: int | None = None
     ) -> None:
-        """Announce that the transaction is about to commit offsets of this group."""
+        """Announce that the transaction is about to commit offsets of this group.
+
+        In the second generation `commit_offsets` needs no announcement.
+        """
+        if self._generation.begins_by_writing:
+            return
         request = AddOffsetsToTxnRequest(self._transactional_id, *producer, group_id)
         what = f"AddOffsetsToTxn of group {group_id!r} to {self._key}"
         await self._ask(
@@ -220,17 +226,18 @@ class TransactionCoordinator:
 
     async def end(
         self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None
-    ) -> None:
-        """Commit the transaction, or abort it.
+    ) -> ProducerId:
+        """Commit the transaction, or abort it. Return the id and epoch to go on with.
 
         A repeated call has no effect, until the id begins another transaction. INVALID_TXN_STATE
         says that the transaction ended the other way, or that nothing was added to it.
         """
         request = EndTxnRequest(self._transactional_id, *producer, commit)
         what = _end_of(self._key, commit=commit)
-        await self._ask(
+        answer = await self._ask(
             what, request, timeout_ms, lambda answer: self._check(answer.error_code, what)
         )
+        return _after_end(producer, answer)
 
     async def _ask(
         self,
@@ -241,7 +248,7 @@ class TransactionCoordinator:
         key: CoordinatorKey | None = None,
     ) -> R:
         """Return the first answer that `check` does not raise for. By default, ask for the id's."""
-        max_version = FIRST_GENERATION.get(type(request))
+        max_version = self._generation.max_version(type(request))
 
         async def attempt(deadline: Deadline) -> R:
             try:
@@ -262,9 +269,13 @@ class TransactionCoordinator:
 
 
 async def end_each(
-    client: KafkaClient, ends: Sequence[tuple[str, ProducerId]], *, commit: bool
-) -> list[KafkaError | None]:
-    """Send the end of each transaction once, and return the error of each, in their order.
+    client: KafkaClient,
+    ends: Sequence[tuple[str, ProducerId]],
+    *,
+    commit: bool,
+    generation: Generation = Generation.FIRST,
+) -> list[ProducerId | KafkaError]:
+    """Send the end of each transaction once. Return what `end` returns or raises, in their order.
 
     `ends` holds pairs of a transactional id and the producer. The requests to one coordinator go
     out one behind the other. Waits for `LONGEST_SILENCE_MS` at most. After a retriable error the
@@ -274,23 +285,33 @@ async def end_each(
     with suppress(KafkaError):  # Each end asks for its coordinator if it is still unknown.
         await client.learn_coordinators(CoordinatorKind.TRANSACTION, dict(ends), deadline)
 
-    async def end(transactional_id: str, producer: ProducerId) -> None:
+    async def end(transactional_id: str, producer: ProducerId) -> ProducerId:
         key = CoordinatorKey.of_transaction(transactional_id)
         asked = client.ask(
             EndTxnRequest(transactional_id, *producer, commit),
             await client.coordinator(key, deadline),
             deadline,
             most_in_flight=_MOST_BEHIND,
-            max_version=FIRST_GENERATION[EndTxnRequest],
+            max_version=generation.max_version(EndTxnRequest),
         )
         try:
-            code = (await client.answer_of(asked)).error_code
-            _check(code, _end_of(key, commit=commit), transactional_id=transactional_id)
+            answer = await client.answer_of(asked)
+            what = _end_of(key, commit=commit)
+            _check(answer.error_code, what, transactional_id=transactional_id)
         except BrokerError as error:
             client.recover(error)
             raise transaction_error(error) from None
+        return _after_end(producer, answer)
 
-    return [each.error() for each in await together(end(*each) for each in ends)]
+    ended = await together(end(*each) for each in ends)
+    return [each.error() or each.result() for each in ended]
+
+
+def _after_end(producer: ProducerId, answer: EndTxnResponse) -> ProducerId:
+    """Return the id and epoch to go on with. Brokers tell them in the second generation only."""
+    if answer.producer_id < 0:
+        return producer
+    return ProducerId(answer.producer_id, answer.producer_epoch)
 
 
 def _end_of(key: CoordinatorKey, *, commit: bool) -> str:

@@ -177,6 +177,8 @@ class MemoryCluster:
     creates_topics: bool = False
     """Whether a request for metadata may create a topic (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
+    features: dict[str, int] = field(default_factory=dict)
+    """The levels of features that are in use, as `transaction.version`."""
     refusal: int = 0
     mechanisms: dict[str, Verify] = field(default_factory=dict)
     session_lifetime_ms: int = 0

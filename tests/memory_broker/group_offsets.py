@@ -36,6 +36,9 @@ from tests.memory_broker.consumer_coordinator import KIP_848_COMMIT, ConsumerGro
 from tests.memory_broker.coordinator import Handler, MemoryGroup
 from tests.memory_broker.transactions import offsets_error
 
+# From this version on, offsets join their transaction without an announcement (KIP-890).
+_ADDS_GROUP = 5
+
 
 def code(name: str) -> int:
     return error_named(name).code
@@ -187,10 +190,9 @@ def _asked(
 def txn_offset_commit(
     cluster: MemoryCluster, node_id: int, request: TxnOffsetCommitRequest, version: int
 ) -> TxnOffsetCommitResponse:
-    """v0-4. A client that is no member may commit, even if the group has members."""
-    assert version <= 4, "the second generation of transactions, which no client here begins"
+    """v0-5. A client that is no member may commit, even if the group has members."""
     refusal = _wrong_coordinator(cluster, node_id, request.group_id)
-    refusal = refusal or _txn_refusal(cluster, request)
+    refusal = refusal or _txn_refusal(cluster, request, adds=version >= _ADDS_GROUP)
     topics = []
     for topic in request.topics:
         partitions = []
@@ -205,13 +207,14 @@ def txn_offset_commit(
     return TxnOffsetCommitResponse(topics=topics)
 
 
-def _txn_refusal(cluster: MemoryCluster, request: TxnOffsetCommitRequest) -> int:
+def _txn_refusal(cluster: MemoryCluster, request: TxnOffsetCommitRequest, *, adds: bool) -> int:
     error = offsets_error(
         cluster,
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
         request.group_id,
+        adds=adds,
     )
     is_nobody = (request.generation_id, request.member_id) == (-1, "")
     if error or (is_nobody and request.group_instance_id is None):

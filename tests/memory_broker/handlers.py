@@ -10,6 +10,7 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
 )
 from spark_kafka_source.protocol.messages.fetch import (
     AbortedTransaction,
@@ -77,6 +78,9 @@ def api_versions(
             ApiVersion(key, spoken.lowest, spoken.highest)
             for key, spoken in cluster.versions.items()
             if spoken and (not error_code or key == ApiVersionsRequest.KEY)
+        ],
+        finalized_features=[
+            FinalizedFeatureKey(name, level, level) for name, level in cluster.features.items()
         ],
     )
 

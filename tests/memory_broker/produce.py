@@ -110,8 +110,13 @@ class _Call:
         if entry.has_transaction(header.producer_epoch):
             return 0
         entry.await_beginning(header)
-        assert self.version < _SECOND_GENERATION, "which no client here begins"
-        error = verification_error(self.cluster, self.request.transactional_id, header, where)
+        error = verification_error(
+            self.cluster,
+            self.request.transactional_id,
+            header,
+            where,
+            adds=self.version >= _SECOND_GENERATION,
+        )
         if error == code("TRANSACTION_ABORTABLE") and self.version < _KNOWS_ABORTABLE:
             return code("INVALID_TXN_STATE")
         return error

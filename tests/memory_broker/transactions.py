@@ -1,5 +1,6 @@
-"""The in-memory coordinator of first-generation transactions (KIP-98, KIP-360).
+"""The in-memory coordinator of transactions of both generations (KIP-98, KIP-360, KIP-890).
 
+The versions of requests choose the generation, as on real brokers.
 A transaction ends at once. A real coordinator answers EndTxn before it writes the markers, and
 answers CONCURRENT_TRANSACTIONS meanwhile. Here no transaction times out by itself.
 """
@@ -69,6 +70,26 @@ class Transaction:
         """Abort the transaction as timed out, and fence its producer."""
         self.epoch += 1
         self.end(cluster, commit=False)
+
+    def end_and_bump(self, cluster: MemoryCluster, *, commit: bool) -> None:
+        """End the transaction as in the second generation: its producer gets the next epoch."""
+        self.last_epoch = self.epoch
+        self.epoch += 1
+        self.end(cluster, commit=commit)
+        if self.last_epoch >= _LAST_EPOCH:
+            self.previous_producer_id, self.producer_id = (
+                self.producer_id,
+                next(cluster.producer_ids),
+            )
+            self.epoch = 0
+
+    def is_repeated_end(self, producer_id: int, epoch: int) -> bool:
+        """Whether a request's producer is that of the transaction that has just ended."""
+        if self.state not in (COMMITTED, ABORTED):
+            return False
+        if producer_id == self.previous_producer_id:
+            return epoch == _LAST_EPOCH and self.epoch == 0
+        return producer_id == self.producer_id and epoch == self.epoch - 1
 
     def end(self, cluster: MemoryCluster, *, commit: bool) -> None:
         """Write the markers into the logs and to the groups' offsets."""
@@ -222,28 +243,56 @@ def add_offsets_to_txn(
 def end_txn(
     cluster: MemoryCluster, node_id: int, request: EndTxnRequest, version: int
 ) -> EndTxnResponse:
-    """v0-4. A repeated request is no error."""
-    assert version < _MOVES_EPOCH, "the second generation, which no client here asks for"
+    """v0-5. A repeated request is no error. From v5 on the end raises the epoch."""
     producer = request.producer_id, request.producer_epoch
+    found = _transaction(cluster, request.transactional_id)
+    ended = COMMITTED if request.committed else ABORTED
+    if version >= _MOVES_EPOCH and found is not None and found.is_repeated_end(*producer):
+        error = coordinator_error(cluster, node_id, request.transactional_id)
+        error = error or (0 if found.state == ended else code("INVALID_TXN_STATE"))
+        return _ended(found, error, version)
     error = _error(cluster, node_id, request.transactional_id, *producer)
-    if not error:
-        found: Transaction = cluster.transactions[request.transactional_id]
+    if found is None or error:
+        return EndTxnResponse(error_code=_as_of(version, error))
+    if version < _MOVES_EPOCH:
         if found.state == ONGOING:
             found.end(cluster, commit=request.committed)
-        elif found.state != (COMMITTED if request.committed else ABORTED):
+        elif found.state != ended:
             error = code("INVALID_TXN_STATE")
-    return EndTxnResponse(error_code=_as_of(version, error))
+    elif found.state == ONGOING or not request.committed:
+        found.end_and_bump(cluster, commit=request.committed)
+    else:
+        error = code("INVALID_TXN_STATE")
+    return _ended(found, error, version)
+
+
+def _ended(found: Transaction, error: int, version: int) -> EndTxnResponse:
+    if error or version < _MOVES_EPOCH:
+        return EndTxnResponse(error_code=_as_of(version, error))
+    return EndTxnResponse(producer_id=found.producer_id, producer_epoch=found.epoch, error_code=0)
 
 
 def offsets_error(
-    cluster: MemoryCluster, transactional_id: str, producer_id: int, epoch: int, group_id: str
+    cluster: MemoryCluster,
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    group_id: str,
+    *,
+    adds: bool,
 ) -> int:
-    """Return why a group's coordinator refuses a transaction's offsets, or 0 (KIP-890)."""
+    """Return why a group's coordinator refuses a transaction's offsets, or 0 (KIP-890).
+
+    With `adds` the offsets join the transaction here.
+    """
     found = _transaction(cluster, transactional_id)
     if found is None:
         return code("INVALID_PRODUCER_ID_MAPPING")
     if error := found.error_for(producer_id, epoch):
         return _as_of(0, error)
+    if adds:
+        found.add((), cluster.now_ms())
+        found.group_ids.add(group_id)
     return 0 if group_id in found.group_ids else code("TRANSACTION_ABORTABLE")
 
 
@@ -252,13 +301,20 @@ def verification_error(
     transactional_id: str | None,
     header: BatchHeader,
     where: TopicPartition,
+    *,
+    adds: bool,
 ) -> int:
-    """Return why a leader must not begin a transaction in its log, or 0 (KIP-890)."""
+    """Return why a leader must not begin a transaction in its log, or 0 (KIP-890).
+
+    With `adds` the partition joins the transaction here.
+    """
     found = _transaction(cluster, transactional_id)
     if found is None:
         return code("INVALID_PRODUCER_ID_MAPPING")
     if error := found.error_for(header.producer_id, header.producer_epoch):
         return _as_of(0, error)
+    if adds:
+        found.add([where], cluster.now_ms())
     return 0 if where in found.partitions else code("TRANSACTION_ABORTABLE")
 
 

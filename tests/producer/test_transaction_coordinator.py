@@ -17,9 +17,10 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
+from spark_kafka_source.producer.generation import Generation, generation_of
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import (
-    FIRST_GENERATION,
+    TransactionCoordinator,
     new_producer_id,
 )
 from spark_kafka_source.protocol import Request
@@ -27,6 +28,7 @@ from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
+    ProduceRequest,
 )
 from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -206,9 +208,53 @@ def test_a_broker_that_knows_newer_transactions_is_asked_for_those_of_the_first_
 @pytest.mark.java
 def test_the_first_generation_ends_where_kafka_says(kafka_jars: list[Path]) -> None:
     newest = "LAST_STABLE_VERSION_BEFORE_TRANSACTION_V2"
+    asked = (ProduceRequest, EndTxnRequest, TxnOffsetCommitRequest)
     with ask_kafka(kafka_jars) as oracle:
-        theirs = {each: oracle.constant(each.__name__, newest) for each in FIRST_GENERATION}
-    assert theirs == FIRST_GENERATION
+        theirs = {each: oracle.constant(each.__name__, newest) for each in asked}
+    assert theirs == {each: Generation.FIRST.max_version(each) for each in asked}
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ({}, Generation.FIRST),
+        ({"transaction.version": 1}, Generation.FIRST),
+        ({"transaction.version": 2, "group.version": 1}, Generation.SECOND),
+        ({"transaction.version": 3}, Generation.SECOND),
+    ],
+)
+def test_the_generation_is_what_the_cluster_has_agreed_on(
+    levels: dict[str, int], expected: Generation, broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.features.update(levels)
+    assert client.run(generation_of(client)) is expected
+
+
+def test_a_broker_without_features_has_the_first_generation(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    broker.cluster.features["transaction.version"] = 2
+    broker.cluster.versions.update(KAFKA_2_1)
+    assert client.run(generation_of(client)) is Generation.FIRST
+
+
+def test_the_second_generation_raises_the_epoch_and_needs_no_announcement(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    coordinator = TransactionCoordinator(client, "t", Generation.SECOND)
+    producer = client.run(coordinator.init_producer_id(TIMEOUT_MS))
+    for commit in (True, False):
+        client.run(coordinator.add_offsets(producer, GROUP))
+        client.run(coordinator.commit_offsets(producer, NOBODY, {T0: OffsetAndMetadata(1)}))
+        following = client.run(coordinator.end(producer, commit=commit))
+        assert following == producer.bumped()
+        assert client.run(coordinator.end(producer, commit=commit)) == following  # Once more.
+        with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):
+            client.run(coordinator.end(producer, commit=not commit))
+        producer = following
+    assert not broker.requests(AddOffsetsToTxnRequest)
+    with pytest.raises(BrokerError, match="INVALID_TXN_STATE"):  # Nothing is in it.
+        client.run(coordinator.end(producer, commit=True))
 
 
 def test_an_old_broker(broker: MemoryBroker, coordinator: BlockingCoordinator) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.producer.transaction_coordinator import FIRST_GENERATION
 from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -41,7 +41,7 @@ def write(
 
     async def attempt(deadline: Deadline) -> int:
         leader, _ = (await client.leaders([where], deadline))[where]
-        version = FIRST_GENERATION[ProduceRequest]
+        version = Generation.FIRST.max_version(ProduceRequest)
         answer = await client.send(request, leader, deadline, max_version=version)
         result = answer.responses[0].partition_responses[0]
         if result.error_code:

@@ -10,7 +10,6 @@ from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.exactly_once.decision import Decision
 from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import (
     ConfirmDecision,
@@ -24,6 +23,7 @@ from spark_kafka_source.exactly_once.stories import (
     Request,
 )
 from spark_kafka_source.producer import ProducerFencedError, ProducerId
+from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.topic_partition import TopicPartition
 
 NAMES = Names("p")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
-from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
+from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer import brokers as model
 from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
 from tests.exactly_once.explorer.spark import (

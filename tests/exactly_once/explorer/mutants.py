@@ -10,9 +10,9 @@ from spark_kafka_source.exactly_once import settling, slots
 from spark_kafka_source.exactly_once.decision import Decision, Winner
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
-from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
+from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Scenario
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND

@@ -12,10 +12,10 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
-from spark_kafka_source.exactly_once.generation import Generation
 from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.explorer.brokers import NAMES, REFUSED_EPOCH, TIMEOUT_MS, Row
 

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from spark_kafka_source.exactly_once.generation import Generation
+from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Explorer, FoundError, Scenario
 from tests.exactly_once.explorer.mutants import MUTANTS
 
