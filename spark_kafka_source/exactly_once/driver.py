@@ -64,9 +64,7 @@ from spark_kafka_source.exactly_once.stories import (
     described,
     end_each,
 )
-from spark_kafka_source.producer import PreparedTransaction, ProducerId
-from spark_kafka_source.producer.generation import Generation
-from spark_kafka_source.producer.sequences import is_next
+from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId, is_next
 from spark_kafka_source.topic_partition import TopicPartition
 
 _USUAL = Caution()

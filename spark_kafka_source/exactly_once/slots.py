@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from spark_kafka_source.admin.transactions import COMMITTED
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import InitProducerId, Story, ask, describe
-from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.producer.generation import Generation
+from spark_kafka_source.producer import Generation, ProducerId
 
 SLOT_BITS = 10
 """The bits of an id's attempt field that number the slots. All other bits name the worker."""

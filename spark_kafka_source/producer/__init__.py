@@ -19,11 +19,14 @@ if TYPE_CHECKING:
         TransactionAbortableError,
         UnsendableRecordError,
     )
+    from spark_kafka_source.producer.generation import Generation, generation_of
     from spark_kafka_source.producer.given_columns import UnknownColumnError
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
-    from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
+    from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId, is_next
     from spark_kafka_source.producer.topics import UnknownPartitionError
     from spark_kafka_source.producer.transaction import (
+        Beginning,
+        LateRowsError,
         TransactionAbortedError,
         TransactionOpenError,
         TransactionStateError,
@@ -37,9 +40,12 @@ __all__ = [
     "PRODUCER_OPTIONS",
     "Acks",
     "BatchMetadata",
+    "Beginning",
     "BufferFullError",
     "ColumnsFuture",
+    "Generation",
     "KafkaProducer",
+    "LateRowsError",
     "PreparedTransaction",
     "ProducerConfig",
     "ProducerFencedError",
@@ -56,6 +62,8 @@ __all__ = [
     "UnknownPartitionError",
     "UnsendableRecordError",
     "end_each",
+    "generation_of",
+    "is_next",
 ]
 
 if not TYPE_CHECKING:
@@ -69,11 +77,15 @@ if not TYPE_CHECKING:
                 "ProducerFencedError RefusedRowsError TransactionAbortableError "
                 "UnsendableRecordError"
             ),
+            "generation": "Generation generation_of",
             "given_columns": "UnknownColumnError",
             "kafka_producer": "KafkaProducer",
-            "sequences": "PreparedTransaction ProducerId",
+            "sequences": "PreparedTransaction ProducerId is_next",
             "topics": "UnknownPartitionError",
-            "transaction": "TransactionAbortedError TransactionOpenError TransactionStateError",
+            "transaction": (
+                "Beginning LateRowsError TransactionAbortedError TransactionOpenError "
+                "TransactionStateError"
+            ),
             "transaction_coordinator": "TransactionCoordinator end_each",
         },
     )

@@ -183,6 +183,7 @@ class Answers:
         self, batch: ProducerBatch, offset: int = NO_OFFSET, append_time_ms: int = -1
     ) -> None:
         self._metrics.written.record(batch.record_count)
+        self._identity.taken()
         batch.delivered(offset, append_time_ms)
         self._accumulator.release(batch)
 

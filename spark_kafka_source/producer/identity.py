@@ -13,6 +13,8 @@ from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import new_producer_id
 from spark_kafka_source.topic_partition import TopicPartition
 
+_PRODUCE_BY_NAME = 12
+
 
 class Identity:
     """A producer without sequences: a record that is sent again may be written twice.
@@ -24,6 +26,11 @@ class Identity:
     """The transactional id of the records, or None."""
     may_renumber = False
     """Whether a partition gets a new epoch if the leader has lost its sequences."""
+
+    @property
+    def last_produce_version(self) -> int | None:
+        """The last version of Produce that may hold the records. From v13 on it has no names."""
+        return _PRODUCE_BY_NAME
 
     def want(self, queues: Sequence[PartitionQueue]) -> None:
         """Note the partitions with batches, in each step of the producer's thread."""
@@ -49,6 +56,9 @@ class Identity:
         """Return the id and epoch of a partition's next batch; None for no sequences."""
         del queue
         return None
+
+    def taken(self) -> None:
+        """Note that a leader has taken a batch."""
 
     def renumber(self, queue: PartitionQueue) -> None:
         """Give a partition a new epoch, with sequences from 0, if it `may_renumber`."""

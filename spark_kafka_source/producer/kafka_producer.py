@@ -78,7 +78,11 @@ from spark_kafka_source.producer.serializers import (
     serialize,
 )
 from spark_kafka_source.producer.topics import Partitions, Topics
-from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
+from spark_kafka_source.producer.transaction import (
+    Beginning,
+    Transaction,
+    TransactionStateError,
+)
 from spark_kafka_source.records import HEADER_BYTES, Integers
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
@@ -384,6 +388,15 @@ class KafkaProducer:
         """
         with self._transactions() as transaction:
             transaction.take(transactional_id, transaction_timeout_ms)
+
+    def begin_at(self, beginning: Beginning) -> None:
+        """Begin a transaction with an id and epoch that the caller has, and ask no coordinator.
+
+        `prepare_transaction` ends it for this producer. If brokers refuse the epoch, the first
+        rows fail. Then another `begin_at` may follow.
+        """
+        with self._transactions() as transaction:
+            transaction.begin_at(beginning)
 
     def knows_id(self, transactional_id: str) -> bool:
         """Return whether the brokers know this id, of whichever producer it is."""

@@ -40,10 +40,6 @@ from spark_kafka_source.protocol.messages.produce import (
 
 logger = logging.getLogger(__name__)
 
-# Produce names topics up to v12. Up to v11 the producer must add partitions to a transaction
-# before it writes to them. All brokers know that first generation of transactions.
-_PRODUCE_BY_NAME = 12
-_PRODUCE_IN_TRANSACTIONS = 11
 _LONGEST_WAIT_MS = 60_000
 
 
@@ -341,7 +337,7 @@ class Sender:
             broker,
             Deadline.after_ms(connection.request_timeout_ms),
             most_in_flight=self._most_in_flight,
-            max_version=_PRODUCE_IN_TRANSACTIONS if transactional_id else _PRODUCE_BY_NAME,
+            max_version=self._identity.last_produce_version,
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}
         still_leads = partial(self._client.still_leads, broker, list(batches))

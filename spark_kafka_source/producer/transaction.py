@@ -5,10 +5,11 @@ partitions that it is about to write to.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
@@ -17,9 +18,11 @@ from spark_kafka_source.net import Conversation
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.errors import TransactionAbortableError
+from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -45,6 +48,27 @@ class TransactionOpenError(LocalError):
             f"A transaction is open under {self.transactional_id!r}, and another process ends it: "
             "'spark-kafka-source transactions' shows it, and ends it"
         )
+
+
+class LateRowsError(LocalError):
+    """A transaction's first rows were not taken in time, and its epoch is a guess by now."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(transactional_id)
+        self.transactional_id = transactional_id
+
+    def _text(self) -> str:
+        return f"The first rows under {self.transactional_id!r} came too late to go on with that id"
+
+
+class Beginning(NamedTuple):
+    """The id and epoch of a transaction that begins without a question to the coordinator."""
+
+    transactional_id: str
+    producer: ProducerId
+    generation: Generation = Generation.FIRST
+    first_rows_by_seconds: float | None = None
+    """The monotonic time before which its first rows must be sent; None for any time."""
 
 
 class _State(Enum):
@@ -92,6 +116,10 @@ class Transaction(Identity):
         self._client = client
         self._senders_client = senders_client
         self._coordinator = TransactionCoordinator(client, config.transactional_id)
+        self._generation = Generation.FIRST
+        self._is_given = False
+        """Whether the caller chose the id and epoch, so that only the caller may choose others."""
+        self._first_rows_by_seconds: float | None = None
         self._timeout_ms = config.transaction_timeout_ms
         self._accumulator = accumulator
         self._calling = threading.Lock()
@@ -117,6 +145,7 @@ class Transaction(Identity):
         """Take the transactional id: fence the earlier producer, abort its transaction."""
         with self._called(_State.NEW):
             self._producer = self._hold(self._coordinator.init_producer_id, self._timeout_ms)
+            self._is_given = False
             self._become(_State.READY)
 
     def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
@@ -131,6 +160,23 @@ class Transaction(Identity):
             self._producer = self._hold(coordinator.init_producer_id, transaction_timeout_ms)
             self._coordinator, self.transactional_id = coordinator, transactional_id
             self._timeout_ms = transaction_timeout_ms
+            self._begin()
+
+    def begin_at(self, beginning: Beginning) -> None:
+        """Begin a transaction with an id and epoch that the caller has, and ask nobody.
+
+        A transaction that has failed is left to those who look for open ones.
+        """
+        with self._called(_State.NEW, _State.READY, _State.FAILED):
+            self._accumulator.flush(None)
+            self._wait_for_adding()
+            self.transactional_id, self._producer = beginning.transactional_id, beginning.producer
+            self._generation, self._is_given = beginning.generation, True
+            self._first_rows_by_seconds = beginning.first_rows_by_seconds
+            self._coordinator = TransactionCoordinator(
+                self._client, beginning.transactional_id, beginning.generation
+            )
+            self._error = None
             self._begin()
 
     def _hold(self, talk: Callable[..., Conversation[T]], *args: object, **more: object) -> T:
@@ -151,7 +197,7 @@ class Transaction(Identity):
             self._wait_for_records()
             count = len(self._added)
             prepared = PreparedTransaction(self.transactional_id, self._current(), count)
-            self._become(_State.READY)
+            self._rest()
             return prepared if self._has_begun else None
 
     def begin(self) -> None:
@@ -221,12 +267,18 @@ class Transaction(Identity):
             self._wait_for_adding()
             if self._has_begun:
                 self._end_aborted()
-            if self._has_gap:
+            # The epoch may be a guess, and the id's open transaction decided. A question for a new
+            # epoch would abort that.
+            if self._has_gap and not self._is_given:
                 self._producer = self._hold(
                     self._coordinator.init_producer_id, self._timeout_ms, self._producer
                 )
             self._error = None
-            self._become(_State.READY)
+            self._rest()
+
+    def _rest(self) -> None:
+        """Have no transaction. The next one needs another given id, if the caller gives them."""
+        self._become(_State.NEW if self._is_given else _State.READY)
 
     def _wait_for_adding(self) -> None:
         """Wait: partitions added after the end would begin the next transaction."""
@@ -290,7 +342,7 @@ class Transaction(Identity):
                 self._become(_State.OVER)
 
     def _end(self, *, commit: bool) -> None:
-        self._hold(self._coordinator.end, self._current(), commit=commit)
+        self._producer = self._hold(self._coordinator.end, self._current(), commit=commit)
         self._has_begun = False
 
     def _current(self) -> ProducerId:
@@ -320,12 +372,15 @@ class Transaction(Identity):
     def want(self, queues: Sequence[PartitionQueue]) -> None:
         """Note the partitions that are about to be written to."""
         self._wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
+        by_seconds = self._first_rows_by_seconds
+        if self._wanted and by_seconds is not None and time.monotonic() >= by_seconds:
+            self._fail(LateRowsError(self.transactional_id), *_WITH_RECORDS)
 
     def ask(self) -> Conversation[bool] | None:
         """Add the wanted partitions, if any. From this call on, an abort waits for the answer."""
         with self._changing:
             wanted = self._wanted - self._added
-            if not wanted or self._state not in _WITH_RECORDS:
+            if not wanted or self._generation.begins_by_writing or self._state not in _WITH_RECORDS:
                 return None
             self._nothing_asked.clear()
             return self._add(wanted | (self._announced - self._added))
@@ -360,14 +415,26 @@ class Transaction(Identity):
         return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
-        """Whether the partition has been added to the transaction."""
-        return topic_partition in self._added
+        """Whether the partition has been added to the transaction, or is so by its first rows."""
+        return self._generation.begins_by_writing or topic_partition in self._added
+
+    @property
+    def last_produce_version(self) -> int | None:
+        """The last version of Produce in the transaction's generation."""
+        return self._generation.max_version(ProduceRequest)
 
     def producer_of(self, queue: PartitionQueue) -> ProducerId | None:
         """Return the producer's id and epoch. A new epoch's sequences begin at 0."""
         if queue.producer != self._producer:
             queue.begin_sequences(self._producer)
+            if self._generation.begins_by_writing:
+                self._added.add(queue.topic_partition)
+                self._has_begun = True
         return queue.producer
+
+    def taken(self) -> None:
+        """Note that a leader has taken rows. So the epoch was right, and no guess any more."""
+        self._first_rows_by_seconds = None
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Note that records were not written: only an abort can end the transaction."""
