@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.admin.questions import COORDINATOR_UNADVISED, ask_all_brokers
@@ -75,6 +76,14 @@ class TransactionDescription:
         return self.started_at_ms + self.timeout_ms - now_ms
 
 
+class Begun(NamedTuple):
+    """A transaction that has begun for certain."""
+
+    producer: ProducerId
+    started_at_ms: int | None = None
+    """By its coordinator's clock, in ms since 1970; None if it is not known."""
+
+
 async def list_transactions(
     client: KafkaClient, states: Iterable[str] = (), *, timeout_ms: int | None = None
 ) -> tuple[list[TransactionListing], Mapping[Broker, KafkaError]]:
@@ -107,12 +116,12 @@ async def describe_transactions(
     client: KafkaClient,
     transactional_ids: Iterable[str],
     *,
-    begun: Mapping[str, ProducerId] = MappingProxyType({}),
+    begun: Mapping[str, Begun] = MappingProxyType({}),
     timeout_ms: int | None = None,
 ) -> dict[str, TransactionDescription | None]:
     """Return the last transaction of each id, or None if the coordinator knows none.
 
-    `begun` has the producers of transactions that were begun for certain. An earlier state comes
+    `begun` has transactions that were begun for certain, by their ids. An earlier state comes
     from a broker that was the coordinator before, stood still, and answers from memory. Then the
     coordinator is looked up again. Raises the first `BrokerError` that is final, such as a denial,
     and `KafkaTimeoutError`.
@@ -160,15 +169,17 @@ def _description(found: TransactionState, broker: Broker) -> TransactionDescript
     )
 
 
-def _is_before(found: TransactionDescription, begun: ProducerId, code: int) -> bool:
-    """Whether an answer is from before this producer began its transaction."""
+def _is_before(found: TransactionDescription, begun: Begun, code: int) -> bool:
+    """Whether an answer is from before this transaction began."""
     if code:
         return code == _NOT_FOUND
-    if found.producer.producer_id != begun.producer_id:
+    if found.producer.producer_id != begun.producer.producer_id:
         return False
-    return found.producer.epoch < begun.epoch or (
-        found.producer.epoch == begun.epoch and found.state == _EMPTY
-    )
+    if found.producer.epoch != begun.producer.epoch:
+        return found.producer.epoch < begun.producer.epoch
+    # In the second generation the end of an earlier transaction gave this epoch.
+    is_other = begun.started_at_ms not in (None, found.started_at_ms)
+    return found.state == _EMPTY or is_other
 
 
 async def abort_transaction(

@@ -1,6 +1,7 @@
 """Exactly-once writes by many tasks: one transaction for each task, and one decision for all.
 
-`two_phase` has the protocol. `docs/exactly-once.md` has its guarantees and their limits.
+`driver`, `settling`, `slots` and `looking` have the protocol, without IO. `Commits` and `Worker`
+are its two sides. `docs/exactly-once.md` has its guarantees and their limits.
 """
 
 from typing import TYPE_CHECKING
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.exactly_once.attempts import begin_attempt
+    from spark_kafka_source.exactly_once.committing import Commits
     from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
     from spark_kafka_source.exactly_once.decisions import Decisions
-    from spark_kafka_source.exactly_once.endings import left_open
+    from spark_kafka_source.exactly_once.driver import Work
     from spark_kafka_source.exactly_once.errors import (
         CHECK_OPTION,
         DOUBT_OPTION,
@@ -33,12 +34,15 @@ if TYPE_CHECKING:
         prefix_of_query,
     )
     from spark_kafka_source.exactly_once.replays import Caution, ReplayCheck
+    from spark_kafka_source.exactly_once.slots import Slot
+    from spark_kafka_source.exactly_once.stories import Story
+    from spark_kafka_source.exactly_once.telling import Telling
     from spark_kafka_source.exactly_once.timeouts import (
         TIMEOUT_OPTION,
         chosen_timeout_ms,
         refused_timeout,
     )
-    from spark_kafka_source.exactly_once.two_phase import Step, TwoPhaseCommit
+    from spark_kafka_source.exactly_once.worker import Worker
 
 __all__ = [
     "CHECK_OPTION",
@@ -47,6 +51,7 @@ __all__ = [
     "TIMEOUT_OPTION",
     "BatchId",
     "Caution",
+    "Commits",
     "Content",
     "DecidedRowsLostError",
     "Decision",
@@ -60,15 +65,16 @@ __all__ = [
     "PrefixIsGroupError",
     "ReplayCheck",
     "ReplayDiffersError",
-    "Step",
+    "Slot",
+    "Story",
     "TaskId",
+    "Telling",
     "TransactionTimedOutError",
-    "TwoPhaseCommit",
     "Winner",
-    "begin_attempt",
+    "Work",
+    "Worker",
     "checked_prefix",
     "chosen_timeout_ms",
-    "left_open",
     "prefix_of_query",
     "refused_timeout",
 ]
@@ -77,10 +83,10 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "attempts": "begin_attempt",
+            "committing": "Commits",
             "decision": "BatchId Content Decision Winner",
             "decisions": "Decisions",
-            "endings": "left_open",
+            "driver": "Work",
             "errors": (
                 "CHECK_OPTION DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
@@ -89,6 +95,9 @@ if not TYPE_CHECKING:
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",
-            "two_phase": "Step TwoPhaseCommit",
+            "slots": "Slot",
+            "stories": "Story",
+            "telling": "Telling",
+            "worker": "Worker",
         },
     )

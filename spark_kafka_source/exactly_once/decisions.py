@@ -4,6 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from spark_kafka_source.admin.transactions import (
+    Begun,
+    TransactionDescription,
+    describe_transactions,
+)
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
@@ -19,14 +24,19 @@ from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.groups import Member, OffsetAndMetadata, has_no_group
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
 from spark_kafka_source.net import Conversation, Deadline
-from spark_kafka_source.producer import ProducerFencedError, ProducerId, TransactionCoordinator
+from spark_kafka_source.producer import (
+    Generation,
+    ProducerFencedError,
+    ProducerId,
+    TransactionCoordinator,
+)
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest, OffsetFetchRequestTopic
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
 # A control transaction is open for some milliseconds. In any case the next driver aborts it.
-_CONTROL_TIMEOUT_MS = 60_000
+CONTROL_TIMEOUT_MS = 60_000
 # This version reads all topics of one group, and only stable offsets (KIP-447).
 _OFFSET_FETCH = 7
 # Another driver may write between the reads of two parts, unless it is fenced.
@@ -45,6 +55,17 @@ class Kept(NamedTuple):
     decision: Decision
 
 
+class Look(NamedTuple):
+    """A look at the last decision, which no former coordinator can tell."""
+
+    control: ProducerId
+    """The id and epoch to go on with."""
+    kept: Kept | None
+    """None if there is no decision, or the brokers have forgotten it."""
+    transaction: TransactionDescription | None
+    """The aborted transaction of the look."""
+
+
 class Decisions:
     """Read the last decision under a prefix, and write the next one.
 
@@ -52,27 +73,20 @@ class Decisions:
     another driver has called `fence`.
     """
 
-    def __init__(self, client: KafkaClient, names: Names) -> None:
-        self._client = client
-        self._names = names
-        self._coordinator = TransactionCoordinator(client, names.control_id)
+    def __init__(
+        self, client: KafkaClient, names: Names, generation: Generation = Generation.FIRST
+    ) -> None:
+        self._client, self._names, self._generation = client, names, generation
+        self._coordinator = TransactionCoordinator(client, names.control_id, generation)
 
     async def fence(self) -> ProducerId:
         """Fence all other drivers, and return the id and epoch with which this one can write.
 
         A decision that another driver has not finished is aborted.
         """
-        return await self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
+        return await self._coordinator.init_producer_id(CONTROL_TIMEOUT_MS)
 
-    async def begin(self, control: ProducerId, parts: int) -> None:
-        """Begin the transaction for a decision of so many parts."""
-        for part in range(parts):
-            group_id = self._names.group_id(part)
-            await self._of_last_driver(partial(self._coordinator.add_offsets, control, group_id))
-
-    async def record(
-        self, control: ProducerId, decision: Decision, where: TopicPartition, deadline: Deadline
-    ) -> None:
+    async def record(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
         """Write a decision. It becomes valid by `decide`.
 
         Its offset is the number of the micro-batch. The readers here take any offset, but version
@@ -80,27 +94,24 @@ class Decisions:
         """
         for part, text in enumerate(decision.parts()):
             offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
-            await self._record(control, part, {where: offset}, deadline)
+            await self._record(control, part, {where: offset})
 
     async def _record(
-        self,
-        control: ProducerId,
-        part: int,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        deadline: Deadline,
+        self, control: ProducerId, part: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> None:
         member = Member(self._names.group_id(part), NO_MEMBER_ID, NO_GENERATION)
-        commit = partial(self._coordinator.commit_offsets, control, member, offsets)
-        await self._of_last_driver(partial(commit, timeout_ms=deadline.remaining_ms()))
+        await self._of_last_driver(partial(self._coordinator.add_offsets, control, member.group_id))
+        await self._of_last_driver(
+            partial(self._coordinator.commit_offsets, control, member, offsets)
+        )
 
-    async def decide(self, control: ProducerId, deadline: Deadline) -> None:
-        """Commit the recorded decision, at once and for good."""
-        end = partial(self._coordinator.end, control, commit=True)
-        await self._of_last_driver(partial(end, timeout_ms=deadline.remaining_ms()))
+    async def decide(self, control: ProducerId) -> ProducerId:
+        """Commit the recorded decision, at once and for good. Return the id and epoch after it."""
+        return await self._of_last_driver(partial(self._coordinator.end, control, commit=True))
 
-    async def undo(self, control: ProducerId) -> None:
-        """Abort the begun transaction without a decision."""
-        await self._of_last_driver(partial(self._coordinator.end, control, commit=False))
+    async def undo(self, control: ProducerId) -> ProducerId:
+        """Abort the begun transaction without a decision. Return the id and epoch after it."""
+        return await self._of_last_driver(partial(self._coordinator.end, control, commit=False))
 
     async def last(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
@@ -114,9 +125,7 @@ class Decisions:
         kept = await self.kept(where, require_stable=require_stable)
         return None if kept is None else kept.decision
 
-    async def confirmed(
-        self, control: ProducerId, where: TopicPartition
-    ) -> tuple[ProducerId, Kept | None]:
+    async def confirmed(self, control: ProducerId, where: TopicPartition) -> Look:
         """Return the last decision as the group's present coordinator tells it.
 
         A former coordinator that stood still, or is cut off, still answers from memory. But it
@@ -125,13 +134,15 @@ class Decisions:
         not replace a decision: the result has the next epoch, to go on with. Raises as `kept` does.
         """
         key = CoordinatorKey.of_group(self._names.group_id(0))
+        control_id = self._names.control_id
         what = f"a look at the last decision in {key}"
+        after = control
 
         async def attempt(deadline: Deadline) -> Kept | None:
-            await self.begin(control, 1)
-            await self._record(control, 0, {where: OffsetAndMetadata(0)}, deadline)
+            nonlocal after
+            await self._record(after, 0, {where: OffsetAndMetadata(0)})
             taker = self._client.cluster.coordinators.get(key)
-            await self.undo(control)
+            after = await self.undo(after)
             found = await self.kept(where)
             # Each look-up of a coordinator makes a new object.
             if taker is None or self._client.cluster.coordinators.get(key) is not taker:
@@ -139,8 +150,12 @@ class Decisions:
             return found
 
         kept = await self._client.retrying(what, attempt)
-        renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
-        return await self._of_last_driver(renew), kept
+        begun = {control_id: Begun(after)}
+        found = (await describe_transactions(self._client, begun, begun=begun))[control_id]
+        if after == control:  # In the first generation an end leaves the epoch as it was.
+            renew = partial(self._coordinator.init_producer_id, CONTROL_TIMEOUT_MS, control)
+            after = await self._of_last_driver(renew)
+        return Look(after, kept, found)
 
     async def kept(
         self, where: TopicPartition | None = None, *, require_stable: bool = True

@@ -33,11 +33,12 @@ that it has seen committed. It settles the last decision before it makes the nex
 code in foreachBatch may have swallowed the error. So only the last decision can be open.
 """
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from spark_kafka_source.admin.transactions import ONGOING
+from spark_kafka_source.admin.transactions import ONGOING, Begun
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import check_left, check_owner, open_transaction
 from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
@@ -66,6 +67,8 @@ from spark_kafka_source.exactly_once.stories import (
 )
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId, is_next
 from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 _USUAL = Caution()
 Transaction = tuple[str, ProducerId]
@@ -125,6 +128,8 @@ class Driver:
             if is_replay and is_written:
                 yield from self._drop(work, last, leftovers or frozenset())
                 return Verdict.DROPPED
+        else:
+            yield from self._check_first(work.batch)
         number = last.number + 1 if last is not None and is_replay else 0
         yield from self._decide(work, number, leftovers)
         return Verdict.WRITTEN
@@ -149,16 +154,28 @@ class Driver:
         `Work`; None if no partition is known.
         """
         listed = yield from self._listed()
-        self._control = yield from ask(InitProducerId(self._names.control_id))
+        own = {each for each in listed if self._names.is_of_run(each[0], batch.run_id)}
+        own |= {each[:2] for each in attempts}
+        if not own:
+            return
+        self._control = None
+        control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if where is None:
             self._last = yield from ask(FetchDecision())
         else:
-            confirmed: Confirmed = yield from ask(ConfirmDecision(self._control, where))
-            self._control, self._last = confirmed
-        own = {each for each in listed if self._names.is_of_run(each[0], batch.run_id)}
-        yield from self._sweep(own | {each[:2] for each in attempts}, self._last)
+            self._control, self._last = yield from ask(ConfirmDecision(control, where))
+        yield from self._sweep(own, self._last)
         if self._last is not None and self._last.batch == batch:
-            yield from self._settle(self._last, runs_again=True)
+            try:
+                yield from self._settle(self._last, runs_again=True)
+            except KafkaError as error:  # Spark tells the error of `commit`, and not this one.
+                logger.warning("%s is decided, and not ended: %s", batch, error)
+
+    def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Story[None]:
+        """Abort these transactions and all open ones of a run, of which nothing is decided."""
+        listed = yield from self._listed()
+        own = {each for each in listed if self._names.is_of_run(each[0], run_id)}
+        yield from self._sweep(own | {each[:2] for each in attempts}, None)
 
     # -- the control id ----------------------------------------------------------------------------
 
@@ -189,6 +206,22 @@ class Driver:
         seen = ", ".join(sorted("none" if each is None else str(each.epoch) for each in work.seen))
         found = f"tasks saw {self._names.control_id} with epoch {seen}; now it has {control.epoch}"
         raise OtherDriverError(self._names.prefix, found)
+
+    def _check_first(self, batch: BatchId) -> Story[None]:
+        """Warn if this micro-batch may be written already, and its decision is gone.
+
+        Nothing comes before micro-batch 0: it is doubtful only if another run has committed rows.
+        """
+        prefix = self._names.prefix
+        forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
+        found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
+        if batch.batch_id == 0:
+            committed = yield from ask(ListTransactions(committed=True))
+            if all(self._names.is_of_run(each, batch.run_id) for each in committed):
+                return
+            found = f"another run has committed rows under {prefix!r}, but nothing is decided there"
+        if_so = "If it was written before, its rows are written twice"
+        self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -242,7 +275,13 @@ class Driver:
 
     def _record(self, decision: Decision, where: TopicPartition) -> Story[int]:
         """Write a decision, which does not count yet. Return the time."""
-        return (yield (RecordDecision(self._producer(), decision, where),)).now_ms
+        control = self._producer()
+        self._control = (
+            None  # After an error a late copy may come: the next decision needs a fence.
+        )
+        heard = yield (RecordDecision(control, decision, where),)
+        self._control = control
+        return heard.now_ms
 
     def _make(self, decision: Decision) -> Story[int]:
         """Commit the recorded decision: the micro-batch is decided. Return the time."""
@@ -274,7 +313,7 @@ class Driver:
 
         Raises `TransactionTimedOutError` if a winner is not open, not whole, or not for long.
         """
-        begun = tuple(each[:2] for each in work.prepared)
+        begun = tuple((each.transactional_id, Begun(each.producer)) for each in work.prepared)
         look = described(begun)
         heard = yield (look, ListTransactions()) if lists else (look,)
         found, *ids = heard.answers
@@ -299,11 +338,18 @@ class Driver:
 
 
 def _open(ids: Iterable[str]) -> Story[frozenset[Transaction]]:
-    """Return those of these ids that have an open transaction, with its exact epoch."""
+    """Return those of these ids that have an open transaction, with its exact epoch.
+
+    Those that nobody tells about end by their timeouts.
+    """
     wanted = tuple(sorted(ids))
     if not wanted:
         return frozenset()
-    found = yield from ask(DescribeTransactions(wanted))
+    try:
+        found = yield from ask(DescribeTransactions(wanted))
+    except KafkaError as error:
+        logger.warning("Open transactions are left to their timeouts: %s", error)
+        return frozenset()
     return frozenset(
         (each.transactional_id, each.producer)
         for each in found.values()

@@ -109,7 +109,7 @@ class NotYetCommittedError(RemoteError):
     def _text(self) -> str:
         return (
             f"{self.batch} is decided, but {len(self.left)} of its {self.total} transactions could "
-            f"not be committed: {_tasks(self.left)}; the first because of: {self.error}. Start the "
+            f"not be committed: {_ids(self.left)}; the first because of: {self.error}. Start the "
             "query again within 'kafka.transaction.timeout.ms': it commits them, and writes "
             "nothing twice"
         )
@@ -159,10 +159,10 @@ class DecidedRowsLostError(RemoteError):
 
     def _found(self) -> Iterator[str]:
         if self.lost:
-            yield f"the brokers have aborted {len(self.lost)}: {_tasks(self.lost)}"
+            yield f"the brokers have aborted {len(self.lost)}: {_ids(self.lost)}"
         if self.unknown:
             yield (
-                f"they no longer know how {len(self.unknown)} ended: {_tasks(self.unknown)}: "
+                f"they no longer know how {len(self.unknown)} ended: {_ids(self.unknown)}: "
                 "look whether their rows are there"
             )
 
@@ -210,7 +210,7 @@ class NothingSeenError(RemoteError):
 
     def _text(self) -> str:
         return (
-            f"{self.batch} is decided, and brokers have aborted {_tasks(self.lost)}; no reader has "
+            f"{self.batch} is decided, and brokers have aborted {_ids(self.lost)}; no reader has "
             "seen any of it. Start the query again: it writes the batch again, and nothing is lost."
             " With '--accept-loss' the rest is committed, and the query goes on after it"
         )
@@ -226,16 +226,17 @@ class PartlyCommittedError(RemoteError):
     def _text(self) -> str:
         return (
             f"{self.total - len(self.failed)} of {self.total} transactions are committed. These "
-            f"are aborted, or their end is not known: {_tasks([each for each, _ in self.failed])}; "
+            f"are aborted, or their end is not known: {_ids([each for each, _ in self.failed])}; "
             f"the first because of: {self.failed[0][1]}. 'spark-kafka-source transactions describe'"
             " shows how they ended"
         )
 
 
-def _tasks(transactional_ids: Sequence[str]) -> str:
-    return listed(map(_named, transactional_ids))
+def _ids(transactional_ids: Sequence[str]) -> str:
+    return "ids that end with " + listed(map(_end, transactional_ids))
 
 
-def _named(transactional_id: str) -> str:
+def _end(transactional_id: str) -> str:
+    """Return what tells an id from the others of its run."""
     found = TaskId.parse(transactional_id)
-    return transactional_id if found is None else f"task {found.task} (attempt {found.attempt})"
+    return transactional_id if found is None else f".{found.task}.{found.attempt}"

@@ -12,20 +12,22 @@ from spark_kafka_source.exactly_once.stories import (
     DescribeTransactions,
     EndTxn,
     FetchDecision,
+    Pause,
     Story,
     ask,
 )
 from spark_kafka_source.producer import ProducerId
 
 LOOKS = 20
+_PAUSE_SECONDS = 0.1
 
 
 def seen_at_rest(names: Names, looks: int = LOOKS) -> Story[ProducerId | None]:
     """Return the control id's producer while no decision is about to be made; None for a new id.
 
-    A driver decides within milliseconds. One that is still at it after so many looks is dead or
-    stands still, and its decision is aborted. Transactions that begin after this look cannot be in
-    a list that an earlier driver made before its decision.
+    A driver decides within milliseconds. One that is still at it after so many looks, of 0.1 s
+    each, is dead or stands still, and its decision is aborted. Transactions that begin after this
+    look cannot be in a list that an earlier driver made before its decision.
     """
     while True:
         described = yield from ask(DescribeTransactions((names.control_id,)))
@@ -33,7 +35,9 @@ def seen_at_rest(names: Names, looks: int = LOOKS) -> Story[ProducerId | None]:
         if found is None or found.state != ONGOING:
             return None if found is None else found.producer
         looks -= 1
-        if looks <= 0:
+        if looks > 0:
+            yield from ask(Pause(_PAUSE_SECONDS))
+        else:
             yield from ask(EndTxn(names.control_id, found.producer, commit=False))
 
 

@@ -4,15 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from spark_kafka_source.admin.transactions import (
+    ONGOING,
     TransactionDescription,
     abort_transaction,
     describe_transactions,
 )
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import Decision, Winner, part_count
+from spark_kafka_source.exactly_once.decision import Decision, Winner
 from spark_kafka_source.exactly_once.decisions import Decisions, Kept, existing
-from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over, outcome
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     NothingDecidedError,
@@ -20,7 +21,6 @@ from spark_kafka_source.exactly_once.errors import (
     NotYetCommittedError,
 )
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
-from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import ProducerId
 
 
@@ -76,11 +76,14 @@ def _last(client: KafkaClient, names: Names) -> Decision | KafkaError | None:
 
 
 def _counts(last: Decision | None, found: TransactionDescription) -> bool:
-    return last is not None and any(
-        each.transactional_id == found.transactional_id
-        and outcome(each, found) is not Outcome.UNKNOWN
-        for each in last.winners
-    )
+    """Whether the last transaction under an id is one of the last decision's."""
+    if last is None:
+        return False
+    winners = {each.transactional_id: each for each in last.winners}
+    each = winners.get(found.transactional_id)
+    if each is None or each.started_at_ms != found.started_at_ms:
+        return False
+    return found.state != ONGOING or each.producer == found.producer
 
 
 def abort_undecided(client: KafkaClient, transactional_id: str, producer: ProducerId) -> None:
@@ -106,7 +109,7 @@ def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) 
     kept = (
         client.run(decisions.kept())
         if where is None
-        else client.run(decisions.confirmed(control, where))[1]
+        else client.run(decisions.confirmed(control, where)).kept
     )
     return None if kept is None else kept.decision
 
@@ -126,7 +129,7 @@ class Finished:
 def look_at_last(client: KafkaClient, names: Names) -> Finished:
     """Return the last decision and its outcomes. Raises `NothingDecidedError`."""
     kept = _found(names, client.run(Decisions(client, names).kept(require_stable=False)))
-    return Finished(kept.decision, Transactions(client, names).outcomes(kept.decision.winners))
+    return client.run(_outcomes(Transactions(client, names), kept.decision))
 
 
 def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> Finished:
@@ -136,33 +139,39 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     run then takes the micro-batch as written. Running drivers are fenced. Raises
     `NothingDecidedError`, `NotYetCommittedError`, and `NothingSeenError` without `accept_loss`.
     """
+    return client.run(_finished(client, names, accept_loss=accept_loss))
+
+
+async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> Finished:
     decisions = Decisions(client, names)
-    control = client.run(decisions.fence())
-    where, _ = _found(names, client.run(decisions.kept()))
-    control, kept = client.run(decisions.confirmed(control, where))
-    where, decision = _found(names, kept)
+    control = await decisions.fence()
+    where, _ = _found(names, await decisions.kept())
+    look = await decisions.confirmed(control, where)
+    where, decision = _found(names, look.kept)
     transactions = Transactions(client, names)
-    found = Finished(decision, transactions.outcomes(decision.winners))
+    found = await _outcomes(transactions, decision)
     lost = [each.transactional_id for each in found.of(Outcome.ABORTED)]
     if lost and not accept_loss and not found.of(Outcome.COMMITTED, Outcome.UNKNOWN):
         raise NothingSeenError(decision.batch, lost)
-    found = _ended(transactions, found)
+    found = await _ended(transactions, found)
     if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
         committed = tuple(found.of(Outcome.COMMITTED))
-        accepted = replace(decision, winners=committed, number=decision.number + 1)
-        deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-        client.run(decisions.begin(control, part_count(len(committed))))
-        client.run(decisions.record(control, accepted, where, deadline))
-        client.run(decisions.decide(control, deadline))
+        accepted = replace(decision, winners=committed, number=decision.number + 1, control=None)
+        await decisions.record(look.control, accepted, where)
+        await decisions.decide(look.control)
     return found
 
 
-def _ended(transactions: Transactions, found: Finished) -> Finished:
-    left = [each.transaction for each in found.of(Outcome.OPEN)]
-    errors = transactions.end(left, commit=True)
-    found = Finished(found.decision, transactions.outcomes(found.decision.winners))
-    for error in errors:
-        if error is not None and not is_over(error):
+async def _outcomes(transactions: Transactions, decision: Decision) -> Finished:
+    return Finished(decision, await transactions.outcomes(decision.winners))
+
+
+async def _ended(transactions: Transactions, found: Finished) -> Finished:
+    left = [each[:2] for each in found.of(Outcome.OPEN)]
+    answers = await transactions.end(left, commit=True)
+    found = await _outcomes(transactions, found.decision)
+    for error in answers:
+        if isinstance(error, KafkaError) and not is_over(error):
             ids = [each.transactional_id for each in found.of(Outcome.OPEN)]
             raise NotYetCommittedError(found.decision.batch, ids, len(found.outcomes), error)
     return found

@@ -4,15 +4,6 @@ A decision is irrevocable once one of its transactions is committed. If one has 
 is about to, no reader has seen a row, and the query writes the micro-batch again. Then the rest is
 aborted, and the micro-batch can be decided anew. That loses nothing. Ends that come too late do.
 So the most urgent transaction is committed first, alone: its fate is the fate of all.
-
-The outcome of a decided transaction is read from the last transaction under its id:
-
-- The same start: its state tells the outcome, whatever its epoch. Some brokers of the second
-  generation (4.0.0, KAFKA-19367) raise the epoch twice when a transaction times out. So an epoch
-  alone cannot tell an aborted transaction from a later one.
-- Another start: the worker that owns the id went on. It does so only after a commit, or so early
-  that its transaction could not have timed out (`slots`). So the decided one is committed.
-- No transaction: brokers have forgotten it, and nobody knows.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +13,7 @@ from spark_kafka_source.admin.transactions import ONGOING, TransactionDescriptio
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Winner
-from spark_kafka_source.exactly_once.endings import Outcome, is_over, outcome
+from spark_kafka_source.exactly_once.endings import Outcome, begun, is_over, outcome
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, NotYetCommittedError
 from spark_kafka_source.exactly_once.stories import Story, describe, described, end_each
 
@@ -79,13 +70,7 @@ def commit_all(decision: Decision) -> Story[None]:
 
 def outcomes_of(decision: Decision, found: Described) -> dict[Winner, Outcome]:
     """Return the outcome of each decided transaction."""
-    return {each: _outcome(each, found[each.transactional_id]) for each in decision.winners}
-
-
-def _outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
-    if found is not None and found.started_at_ms != winner.started_at_ms:
-        return Outcome.COMMITTED
-    return outcome(winner, found)
+    return {each: outcome(each, found[each.transactional_id]) for each in decision.winners}
 
 
 class Urgency(NamedTuple):
@@ -116,11 +101,11 @@ def of_kind(outcomes: Mapping[Winner, Outcome], kind: Outcome) -> list[Winner]:
 
 
 def _described(decision: Decision) -> Story[Described]:
-    return (yield from describe(each[:2] for each in decision.winners))
+    return (yield from describe(map(begun, decision.winners)))
 
 
 def _looked_at(decision: Decision) -> Story[tuple[Described, Urgency]]:
-    heard = yield (described(tuple(each[:2] for each in decision.winners)),)
+    heard = yield (described(tuple(map(begun, decision.winners))),)
     (found,) = heard.answers
     return found, urgency(decision, found, heard.now_ms)
 
@@ -145,7 +130,7 @@ def _commit(
     outcomes = outcomes | dict.fromkeys(asked, Outcome.COMMITTED)
     if errors:
         found = yield from _described(decision)
-        outcomes |= {each: _outcome(each, found[each.transactional_id]) for each in errors}
+        outcomes |= {each: outcome(each, found[each.transactional_id]) for each in errors}
     return outcomes
 
 

@@ -18,7 +18,7 @@ Any other slot is never used again. Its last state stays, for those who look for
 
 from dataclasses import dataclass
 
-from spark_kafka_source.admin.transactions import COMMITTED
+from spark_kafka_source.admin.transactions import COMMITTED, Begun
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import InitProducerId, Story, ask, describe
 from spark_kafka_source.producer import Generation, ProducerId
@@ -39,6 +39,11 @@ class Slot:
     """Before the transaction began. By this process's clock, which only runs forward."""
     until_ms: int | None = None
     """The first rows must be sent before this time, or else to a new slot; None for any time."""
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether brokers may refuse the epoch, since nobody has asked them for it."""
+        return self.until_ms is not None
 
 
 class TooManySlotsError(ValueError):
@@ -91,13 +96,17 @@ class Slots:
         until_ms = slot.began_ms + self._timeout_ms // 2
         if self._generation is Generation.SECOND and after_end is not None and now_ms < until_ms:
             return Slot(slot.transactional_id, after_end, batch_id, now_ms, until_ms)
-        described = yield from describe([(slot.transactional_id, slot.producer)])
+        described = yield from describe([(slot.transactional_id, Begun(slot.producer))])
         found = described[slot.transactional_id]
         if found is None or found.state not in COMMITTED:
             return None
         producer = found.producer
         if self._generation is Generation.FIRST:
             producer = yield from ask(InitProducerId(slot.transactional_id))
+        elif producer == slot.producer:
+            # A former coordinator tells the end of an earlier transaction, or somebody has ended
+            # this one as in the first generation.
+            return None
         return Slot(slot.transactional_id, producer, batch_id, now_ms)
 
     def _id(self, number: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.admin.transactions import Begun, TransactionDescription
 from spark_kafka_source.exactly_once.decision import Decision
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
@@ -20,7 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListTransactions:
-    """Answer: the ids of open transactions of tasks under the prefix."""
+    """Answer: the ids of tasks' transactions under the prefix that are open, or are committed."""
+
+    committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class DescribeTransactions:
     """Answer: the last transaction of each id, by id; None for an id that brokers do not know."""
 
     transactional_ids: tuple[str, ...]
-    begun: tuple[tuple[str, ProducerId], ...] = ()
+    begun: tuple[tuple[str, Begun], ...] = ()
     """Transactions that have begun for certain: an earlier state is not believed."""
 
 
@@ -84,6 +86,13 @@ class EndTxn:
     commit: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait for so many seconds. Answer: None."""
+
+    seconds: float
+
+
 Request = (
     ListTransactions
     | DescribeTransactions
@@ -92,6 +101,7 @@ Request = (
     | ConfirmDecision
     | RecordDecision
     | EndTxn
+    | Pause
 )
 
 
@@ -112,9 +122,9 @@ def ask(request: Request) -> Story[Any]:
 
 
 def describe(
-    begun: Iterable[tuple[str, ProducerId]],
+    begun: Iterable[tuple[str, Begun]],
 ) -> Story[dict[str, TransactionDescription | None]]:
-    """Return the last transaction under each id, of which these producers have begun one."""
+    """Return the last transaction under each id, under which one has begun."""
     known = tuple(begun)
     if not known:
         return {}
@@ -122,8 +132,8 @@ def describe(
     return found
 
 
-def described(begun: tuple[tuple[str, ProducerId], ...]) -> DescribeTransactions:
-    """Return the request about these transactions, which have begun."""
+def described(begun: tuple[tuple[str, Begun], ...]) -> DescribeTransactions:
+    """Return the request about the ids of these transactions."""
     return DescribeTransactions(tuple(transactional_id for transactional_id, _ in begun), begun)
 
 

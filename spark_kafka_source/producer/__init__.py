@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         Beginning,
         LateRowsError,
         TransactionAbortedError,
-        TransactionOpenError,
         TransactionStateError,
     )
     from spark_kafka_source.producer.transaction_coordinator import (
@@ -56,7 +55,6 @@ __all__ = [
     "TransactionAbortableError",
     "TransactionAbortedError",
     "TransactionCoordinator",
-    "TransactionOpenError",
     "TransactionStateError",
     "UnknownColumnError",
     "UnknownPartitionError",
@@ -83,8 +81,7 @@ if not TYPE_CHECKING:
             "sequences": "PreparedTransaction ProducerId is_next",
             "topics": "UnknownPartitionError",
             "transaction": (
-                "Beginning LateRowsError TransactionAbortedError TransactionOpenError "
-                "TransactionStateError"
+                "Beginning LateRowsError TransactionAbortedError TransactionStateError"
             ),
             "transaction_coordinator": "TransactionCoordinator end_each",
         },

@@ -379,21 +379,12 @@ class KafkaProducer:
         with self._transactions() as transaction:
             transaction.abort()
 
-    def begin_as(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Begin a transaction under this id; another process decides how it ends.
-
-        The call replaces `init_transactions` and `begin_transaction`. `prepare_transaction` ends
-        the transaction for this producer. Raises `TransactionOpenError` if a transaction is open
-        under the id.
-        """
-        with self._transactions() as transaction:
-            transaction.take(transactional_id, transaction_timeout_ms)
-
     def begin_at(self, beginning: Beginning) -> None:
         """Begin a transaction with an id and epoch that the caller has, and ask no coordinator.
 
-        `prepare_transaction` ends it for this producer. If brokers refuse the epoch, the first
-        rows fail. Then another `begin_at` may follow.
+        The call replaces `init_transactions` and `begin_transaction`. `prepare_transaction` ends
+        the transaction for this producer. If brokers refuse the epoch, the first rows fail. Then
+        another `begin_at` may follow.
         """
         with self._transactions() as transaction:
             transaction.begin_at(beginning)

@@ -36,20 +36,6 @@ class TransactionAbortedError(LocalError):
     """A record was not sent because its transaction was aborted."""
 
 
-class TransactionOpenError(LocalError):
-    """A transactional id cannot be taken because a transaction is open under it."""
-
-    def __init__(self, transactional_id: str) -> None:
-        super().__init__(transactional_id)
-        self.transactional_id = transactional_id
-
-    def _text(self) -> str:
-        return (
-            f"A transaction is open under {self.transactional_id!r}, and another process ends it: "
-            "'spark-kafka-source transactions' shows it, and ends it"
-        )
-
-
 class LateRowsError(LocalError):
     """A transaction's first rows were not taken in time, and its epoch is a guess by now."""
 
@@ -147,20 +133,6 @@ class Transaction(Identity):
             self._producer = self._hold(self._coordinator.init_producer_id, self._timeout_ms)
             self._is_given = False
             self._become(_State.READY)
-
-    def take(self, transactional_id: str, transaction_timeout_ms: int) -> None:
-        """Take another transactional id, and begin a transaction.
-
-        Unlike `init`, it does not abort an open transaction: another process decides its end.
-        """
-        with self._called(_State.NEW, _State.READY):
-            coordinator = TransactionCoordinator(self._client, transactional_id)
-            if self._hold(coordinator.is_open):
-                raise TransactionOpenError(transactional_id)
-            self._producer = self._hold(coordinator.init_producer_id, transaction_timeout_ms)
-            self._coordinator, self.transactional_id = coordinator, transactional_id
-            self._timeout_ms = transaction_timeout_ms
-            self._begin()
 
     def begin_at(self, beginning: Beginning) -> None:
         """Begin a transaction with an id and epoch that the caller has, and ask nobody.

@@ -64,7 +64,6 @@ _FIRST_PAUSE_MS = 20
 _MOST_BEHIND = 64
 _NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
 _NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
-_ONGOING = "Ongoing"
 _TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
@@ -201,11 +200,6 @@ class TransactionCoordinator:
             self._check(code, what, group_id=key.key)
 
         await self._ask(f"{api} for {key} by {self._key}", request, timeout_ms, check, key)
-
-    async def is_open(self, *, timeout_ms: int | None = None) -> bool:
-        """Return whether any producer has a transaction open under the id (KIP-664)."""
-        found = await self._described(timeout_ms)
-        return found is not None and found.transaction_state == _ONGOING
 
     async def is_known(self, *, timeout_ms: int | None = None) -> bool:
         """Return whether any producer has asked for an id and epoch under the transactional id."""

@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin, KafkaProducer
 from spark_kafka_source.admin import TransactionNotFoundError
-from spark_kafka_source.admin.transactions import describe_transactions
+from spark_kafka_source.admin.transactions import Begun, describe_transactions
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
@@ -27,6 +27,7 @@ from spark_kafka_source.protocol.messages.list_transactions import ListTransacti
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address
 from tests.memory_broker import Action, MemoryBroker
+from tests.producer.transactional import begin_as
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def producer(broker: MemoryBroker) -> Iterator[KafkaProducer]:
 
 def begun(producer: KafkaProducer, name: str, *partitions: TopicPartition) -> PreparedTransaction:
     """Begin a transaction with a record in each of these partitions. Leave it open."""
-    producer.begin_as(name, 60_000)
+    begin_as(producer, name, 60_000)
     for topic, partition in partitions:
         producer.send(topic, b"x", partition=partition)
     prepared = producer.prepare_transaction()
@@ -117,7 +118,7 @@ def test_its_producer_cannot_go_on(
     broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
 ) -> None:
     """Otherwise the rest of its records would be committed without the first one."""
-    producer.begin_as("a", 60_000)
+    begin_as(producer, "a", 60_000)
     producer.send("t", b"x", partition=0).result(10)
     admin.abort_transaction("a", *admin.describe_transaction("a").producer)
     producer.send("u", b"x", partition=0)
@@ -194,7 +195,7 @@ def test_a_coordinator_that_was_replaced_is_not_believed(
     begun(producer, "a", T0)
     broker.cluster.transactions["a"].end(broker.cluster, commit=True)
     prepared = begun(producer, "a", T0)
-    known = {"a": prepared.producer}
+    known = {"a": Begun(prepared.producer)}
     old = stale(prepared, state, prepared.producer.epoch - epochs_before, error)
     broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]), times=2)
     with KafkaClient(producer._config.client) as client:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.producer import PreparedTransaction
+from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
@@ -68,7 +68,7 @@ REAL_BROKERS = [
     # The oldest broker speaks the first generation, too.
     pytest.param("first_generation", marks=[pytest.mark.kafka, pytest.mark.reliability_full]),
 ]
-BROKERS = ["in_memory", *REAL_BROKERS]
+BROKERS = ["in_memory", "in_memory_second", *REAL_BROKERS]
 
 
 def for_each(*request_types: type[Request[Any]]) -> pytest.MarkDecorator:
@@ -92,10 +92,30 @@ def transaction_of(broker: MemoryBroker, prepared: PreparedTransaction) -> Trans
     return found
 
 
+SECOND_LEVEL = {"transaction.version": 2}
+
+
+@pytest.fixture(params=Generation, ids=lambda each: each.name.lower())
+def broker(request: pytest.FixtureRequest) -> Iterator[MemoryBroker]:
+    """Two nodes in memory, of each generation."""
+    with MemoryBroker(2) as broker:
+        if request.param is Generation.SECOND:
+            broker.cluster.features.update(SECOND_LEVEL)
+        yield broker
+
+
 @pytest.fixture
 def in_memory(topic: str) -> Iterator[Trial]:
-    """A query on two nodes in memory."""
+    """A query on two nodes in memory, of the first generation."""
     with MemoryBroker(2) as broker:
+        yield in_memory_trial(broker, topic)
+
+
+@pytest.fixture
+def in_memory_second(topic: str) -> Iterator[Trial]:
+    """A query on two nodes in memory, of the second generation."""
+    with MemoryBroker(2) as broker:
+        broker.cluster.features.update(SECOND_LEVEL)
         yield in_memory_trial(broker, topic)
 
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.two_phase import Step
-from spark_kafka_source.producer import PreparedTransaction, ProducerId
-from tests.exactly_once.query import Query, Run
+from spark_kafka_source.exactly_once import Worker
+from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId
+from tests.exactly_once.query import TIMEOUT_MS, Query, Run
+from tests.exactly_once.steps import Step
 
 DEAD = 9
 TIMEOUT_SECONDS = 120
@@ -33,6 +34,9 @@ class Orders:
     batch_id: int
     winners: list[tuple[str, int, int, int]]
     """Transactional id, producer id, epoch and how many partitions."""
+    generation: int
+    seen: tuple[int, int] | None
+    """The control id's producer id and epoch, as the executors saw it."""
     dies_at: str | None
 
 
@@ -49,7 +53,8 @@ def commit_in_process(
     run: Run, batch_id: int, winners: Sequence[PreparedTransaction], dies_at: Step | None
 ) -> End:
     """Run a driver in its own process. It commits a micro-batch, or dies at a step."""
-    query = run.query
+    query, worker = run.query, run.worker
+    assert worker is not None
     orders = Orders(
         query.servers,
         query.topic,
@@ -59,6 +64,8 @@ def commit_in_process(
         run.run_id,
         batch_id,
         [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
+        worker.generation.value,
+        worker.seen,
         dies_at.name if dies_at else None,
     )
     process = subprocess.run(
@@ -91,7 +98,9 @@ def main() -> None:
 
     found: dict[str, str | None] = {"error": None, "text": ""}
     try:
-        Run(query, orders.run_id).commit(orders.batch_id, winners, reached)
+        worker = Worker(query.names, orders.run_id, Generation(orders.generation), TIMEOUT_MS)
+        worker.seen = None if orders.seen is None else ProducerId(*orders.seen)
+        Run(query, orders.run_id, worker).commit(orders.batch_id, winners, reached)
     except KafkaError as error:
         found = {"error": type(error).__name__, "text": str(error)}
     sys.stdout.write(json.dumps(found))

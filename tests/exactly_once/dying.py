@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction
 from tests.exactly_once.query import Run
+from tests.exactly_once.steps import Step
 
 
 class CrashError(Exception):

@@ -4,24 +4,38 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
+    Commits,
     Content,
     Names,
-    TwoPhaseCommit,
-    begin_attempt,
+    Slot,
+    Story,
+    Telling,
+    Work,
+    Worker,
 )
-from spark_kafka_source.exactly_once.two_phase import Step
-from spark_kafka_source.producer import KafkaProducer, PreparedTransaction
+from spark_kafka_source.producer import (
+    Generation,
+    KafkaProducer,
+    PreparedTransaction,
+    generation_of,
+)
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.steps import Step, SteppedTelling
+
+T = TypeVar("T")
 
 ROWS = 3
 """So many rows a task writes, unless a test says otherwise."""
 TIMEOUT_MS = 60_000
+IN_TIME_SECONDS = 60.0
 
 Reached = Callable[[Step], object]
 """Is told of each step."""
@@ -67,10 +81,13 @@ class Query:
 
 @dataclass
 class Run:
-    """One run of a query: its driver, and its executors, which share a producer."""
+    """One run of a query: its driver, and its executors, which are one process here."""
 
     query: Query
     run_id: str
+    worker: Worker | None = None
+    """What the executors' process remembers; None before its first task."""
+    generation: Generation | None = None
 
     def batch(self, batch_id: int) -> BatchId:
         return BatchId(self.query.query_id, self.run_id, batch_id)
@@ -87,51 +104,86 @@ class Run:
         finally:
             producer.close(5)
 
+    def look(self, batch_id: int) -> Worker:
+        """Return the executors' process. Before its first task it looks at the brokers."""
+        query = self.query
+        if self.worker is None or self.worker.transaction_timeout_ms != query.timeout_ms:
+            with client_of(query.servers, **query.settings) as client:
+                generation = client.run(generation_of(client))
+                self.worker = Worker(query.names, self.run_id, generation, query.timeout_ms)
+                self._tell(self.worker.look(self.batch(batch_id)))
+        return self.worker
+
+    def _tell(self, story: Story[T]) -> T:
+        query, worker = self.query, self.worker
+        assert worker is not None
+        with client_of(query.servers, **query.settings) as client:
+            telling = Telling(client, query.names, worker.generation, query.timeout_ms)
+            return telling.tell(story)
+
     def write(
-        self, batch_id: int, tasks: int = 2, *, attempt: int = 0, count: int = ROWS
+        self, batch_id: int, tasks: int = 2, *, count: int = ROWS
     ) -> list[PreparedTransaction]:
         """Write the rows of all tasks of a micro-batch. The transactions stay open."""
         with self.producer() as producer:
-            return [
-                self.write_task(producer, batch_id, task, attempt=attempt, count=count)
-                for task in range(tasks)
-            ]
+            return [self.write_task(producer, batch_id, task, count=count) for task in range(tasks)]
 
     def write_task(
-        self,
-        producer: KafkaProducer,
-        batch_id: int,
-        task: int,
-        *,
-        attempt: int = 0,
-        count: int = ROWS,
+        self, producer: KafkaProducer, batch_id: int, task: int, *, count: int = ROWS
     ) -> PreparedTransaction:
         """Write the rows of one task."""
+        return self.write_values(producer, batch_id, self.query.values(batch_id, task, count), task)
+
+    def write_values(
+        self, producer: KafkaProducer, batch_id: int, values: Sequence[bytes], first: int = 0
+    ) -> PreparedTransaction:
+        """Write rows in a transaction, from this partition on."""
         query = self.query
-        task_id = query.names.task_id(self.run_id, task, attempt)
-        begin_attempt(producer, task_id, query.timeout_ms)
-        for row, value in enumerate(query.values(batch_id, task, count)):
-            producer.send(query.topic, value, partition=(task + row) % query.partitions)
-            query.written.add(value)
+        slot = self.begin(producer, batch_id)
+        try:
+            self._send(producer, values, first)
+        except KafkaError:
+            assert slot.is_guess
+            assert self.worker is not None
+            slot = self._tell(self.worker.begin_anew(slot))
+            producer.begin_at(self.worker.beginning(slot))
+            self._send(producer, values, first)
+        query.written |= set(values)
         prepared = producer.prepare_transaction()
         assert prepared is not None
         return prepared
 
+    def begin(self, producer: KafkaProducer, batch_id: int) -> Slot:
+        """Begin a task's transaction."""
+        worker = self.look(batch_id)
+        slot = self._tell(worker.begin(batch_id))
+        producer.begin_at(worker.beginning(slot))
+        return slot
+
+    def _send(self, producer: KafkaProducer, values: Sequence[bytes], first: int) -> None:
+        query = self.query
+        sent = [
+            producer.send(query.topic, value, partition=(first + row) % query.partitions)
+            for row, value in enumerate(values)
+        ]
+        for each in sent:
+            each.result(IN_TIME_SECONDS)
+
     @contextmanager
-    def driver(self, reached: Reached = lambda _: None) -> Iterator[TwoPhaseCommit]:
-        """Return a new object for a `commit` or an `abort`, as Spark makes one for each."""
+    def driver(self, reached: Reached | None = None) -> Iterator["RunDriver"]:
+        """Return a new driver without memory, like that of a new process."""
         client = client_of(self.query.servers, **self.query.settings)
-        two_phase = TwoPhaseCommit(client, self.query.names, reached, caution=self.query.caution)
+        driver = RunDriver(self, client, reached)
         try:
-            yield two_phase
+            yield driver
         finally:
-            two_phase.close()
+            client.close()
 
     def commit(
         self,
         batch_id: int,
         winners: Sequence[PreparedTransaction],
-        reached: Reached = lambda _: None,
+        reached: Reached | None = None,
         content: Content | None = None,
     ) -> None:
         where = self.query.where if winners else None
@@ -141,3 +193,47 @@ class Run:
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:
             driver.abort(self.batch(batch_id), attempts, self.query.where)
+
+
+class RunDriver:
+    """A driver's process. `reached` is told of each step of a commit."""
+
+    def __init__(self, run: Run, client: KafkaClient, reached: Reached | None = None) -> None:
+        self._run, self._client, self._reached = run, client, reached
+        names, worker = run.query.names, run.worker
+        generation = run.generation
+        if generation is None:
+            generation = Generation.FIRST if worker is None else worker.generation
+        self.commits = Commits(client, names, generation, run.query.caution)
+        if reached is not None:
+            self.commits._telling = SteppedTelling(client, names, generation, reached)
+
+    def commit(
+        self,
+        batch: BatchId,
+        winners: Sequence[PreparedTransaction],
+        where: TopicPartition | None,
+        content: Content | None = None,
+    ) -> None:
+        if where is None:
+            self.commits.commit_nothing(batch, content)
+            return
+        assert self._run.worker is not None
+        seen = frozenset({self._run.worker.seen})
+        self.commits.commit(Work(batch, tuple(winners), where, seen, content))
+        if self._reached is not None:
+            self._reached(Step.SWEPT)
+
+    def abort(
+        self,
+        batch: BatchId,
+        attempts: Sequence[PreparedTransaction],
+        where: TopicPartition | None = None,
+    ) -> None:
+        self.commits.abort(batch, attempts, where)
+
+    def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
+        self.commits.end_all(transactions)
+
+    def abort_all(self, transactions: Sequence[PreparedTransaction]) -> None:
+        self.commits.abort_all(transactions, self._run.run_id)

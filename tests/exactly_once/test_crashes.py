@@ -2,9 +2,9 @@
 
 import pytest
 
-from spark_kafka_source.exactly_once.two_phase import Step
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.driver import commit_in_process
+from tests.exactly_once.steps import Step
 
 pytestmark = pytest.mark.kafka
 

@@ -10,17 +10,14 @@ import pytest
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.exactly_once import PrefixInUseError, begin_attempt
-from spark_kafka_source.exactly_once.decisions import Decisions, Kept
+from spark_kafka_source.exactly_once import OtherDriverError, PrefixInUseError
+from spark_kafka_source.exactly_once.decisions import Decisions, Look
 from spark_kafka_source.exactly_once.errors import DecidedTransactionError
 from spark_kafka_source.exactly_once.oversight import abort_undecided, finish
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.protocol import Request
-from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.protocol.messages.transactions import (
-    AddOffsetsToTxnRequest,
     EndTxnRequest,
     EndTxnResponse,
     TxnOffsetCommitRequest,
@@ -30,17 +27,12 @@ from tests.exactly_once.conftest import Trial, for_each, in_memory_trial, transa
 from tests.exactly_once.dying import CrashError, at, decided
 from tests.exactly_once.former import FormerCoordinator
 from tests.exactly_once.query import Query, Run, client_of
+from tests.exactly_once.steps import Step
 from tests.memory_broker import Action, MemoryBroker
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 DUELS = 5
 SLOW_SECONDS = 0.03
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        yield broker
 
 
 @pytest.fixture
@@ -119,8 +111,10 @@ def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written
         other.commit(2, other.write(2))
         former.is_found = True
         driver._client.cluster.coordinators.clear()
-        driver.commit(run.batch(2), run.write(2), query.where)
-        assert former.reads
+        winners = run.write(2)
+        with pytest.raises(OtherDriverError):
+            driver.commit(run.batch(2), winners, query.where)
+    run.abort(2, winners)
     written.judge()
 
 
@@ -129,7 +123,7 @@ def test_an_abort_of_what_is_decided(former: FormerCoordinator, written: Trial) 
     winners = decided(run, 1)
     former.is_found = True
     run.abort(1, winners)
-    assert former.reads
+    assert not former.is_found  # It was asked to take an offset.
     written.judge()
 
 
@@ -156,9 +150,7 @@ def test_a_driver_confirms_its_coordinator_once(
     confirmed = Decisions.confirmed
     calls = []
 
-    async def count(
-        decisions: Decisions, control: ProducerId, where: TopicPartition
-    ) -> tuple[ProducerId, Kept | None]:
+    async def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Look:
         calls.append(where)
         return await confirmed(decisions, control, where)
 
@@ -172,7 +164,7 @@ def test_a_driver_confirms_its_coordinator_once(
     trial.judge()
 
 
-@for_each(InitProducerIdRequest, AddOffsetsToTxnRequest, TxnOffsetCommitRequest, EndTxnRequest)
+@for_each(TxnOffsetCommitRequest, EndTxnRequest)
 def test_lost_answers_to_it(
     request_type: type[Request[Any]], broker: MemoryBroker, written: Trial
 ) -> None:
@@ -277,7 +269,7 @@ def test_a_transaction_at_a_deleted_topic_can_be_aborted(
     run = query.start()
     broker.create_topic("a", 1)
     with run.producer() as producer:
-        begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
+        run.begin(producer, 0)
         producer.send("a", b"x", partition=0)
         producer.send(query.topic, b"y", partition=0)
         prepared = producer.prepare_transaction()

@@ -16,16 +16,15 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
     DecidedRowsLostError,
     PartlyCommittedError,
-    begin_attempt,
 )
 from spark_kafka_source.exactly_once.endings import Transactions
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
 from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import Verdict, found_in_memory, judge
 from tests.exactly_once.query import ROWS, Query, Run, client_of
+from tests.exactly_once.steps import Step
 from tests.memory_broker import MemoryBroker
 from tests.producer.blocking import BlockingCoordinator
 
@@ -90,16 +89,9 @@ def test_an_error_that_is_swallowed_in_time(trial: Trial) -> None:
 
 def second_write(run: Run, count: int) -> list[PreparedTransaction]:
     """Write other rows than the first write's, in the same micro-batch."""
-    query = run.query
+    values = [f"{run.query.prefix}:second:{row}".encode() for row in range(count)]
     with run.producer() as producer:
-        begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
-        for row in range(count):
-            value = f"{query.prefix}:second:{row}".encode()
-            producer.send(query.topic, value, partition=0)
-            query.written.add(value)
-        prepared = producer.prepare_transaction()
-    assert prepared is not None
-    return [prepared]
+        return [run.write_values(producer, 0, values)]
 
 
 @pytest.mark.parametrize("count", [1, 2 * ROWS, 9 * ROWS], ids=["fewer", "as many", "more"])
@@ -158,7 +150,7 @@ def test_a_topic_that_is_deleted(topic: str, caplog: pytest.LogCaptureFixture) -
 
         def write(run: Run) -> list[PreparedTransaction]:
             with run.producer() as producer:
-                begin_attempt(producer, query.names.task_id(run.run_id, 0, 0), query.timeout_ms)
+                run.begin(producer, 1)
                 producer.send(topic, b"row", partition=0)
                 prepared = producer.prepare_transaction()
             assert prepared is not None
@@ -243,15 +235,13 @@ def test_the_tasks_of_a_plain_batch_that_are_not_named_are_there_once(trial: Tri
     with run.driver() as driver:
         ends = Transactions.end
 
-        def end_first(
-            transactions: Transactions, those: list[PreparedTransaction], **more: Any
-        ) -> list[KafkaError | None]:
+        async def end_first(transactions: Transactions, those: Any, **more: Any) -> Any:
             end(query, winners[1], commit=False)  # Its time is up after the check.
-            return ends(transactions, those, **more)
+            return await ends(transactions, those, **more)
 
         with (
             patch.object(Transactions, "end", end_first),
-            pytest.raises(PartlyCommittedError, match=r"task 1 \(attempt 0\)") as raised,
+            pytest.raises(PartlyCommittedError, match="ids that end with") as raised,
         ):
             driver.end_all(winners)
     assert [name for name, _ in raised.value.failed] == [winners[1].transactional_id]

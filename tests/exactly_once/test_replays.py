@@ -9,14 +9,15 @@ from spark_kafka_source.exactly_once import (
     Caution,
     Content,
     DoubtfulReplayError,
+    OtherDriverError,
     PrefixInUseError,
     ReplayCheck,
     ReplayDiffersError,
 )
-from spark_kafka_source.exactly_once.two_phase import Step
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import ROWS, Run
+from tests.exactly_once.steps import Step
 
 TASKS = 2
 
@@ -178,7 +179,7 @@ def test_a_replay_without_rows_leaves_the_write_to_the_one_that_has_them(trial: 
     trial.judge()
 
 
-def test_a_replay_leaves_alone_what_another_run_is_writing(trial: Trial) -> None:
+def test_a_replay_refuses_what_another_run_is_writing(trial: Trial) -> None:
     """Two drivers replay the same micro-batch, and one of them has gone on."""
     run = trial.query.start()
     run.commit(0, run.write(0))
@@ -187,7 +188,11 @@ def test_a_replay_leaves_alone_what_another_run_is_writing(trial: Trial) -> None
     going_on = other.write(1)
     run = trial.query.start()
     run.commit(0, run.write(0))
-    other.commit(1, going_on)
+    with pytest.raises(OtherDriverError):
+        other.commit(1, going_on)
+    other.abort(1, going_on)
+    run = trial.query.start()
+    run.commit(1, run.write(1))
     trial.judge()
 
 

@@ -8,12 +8,12 @@ import pytest
 from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
 from spark_kafka_source.exactly_once import DecidedRowsLostError, TaskId, TransactionTimedOutError
 from spark_kafka_source.exactly_once.oversight import finish
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
 from tests.exactly_once.dying import at
 from tests.exactly_once.query import Query, Run, client_of
+from tests.exactly_once.steps import Step
 from tests.producer.blocking import BlockingCoordinator
 
 # The broker in memory lets transactions be open for ever.
@@ -125,7 +125,7 @@ def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
             replay.commit(0, winners)
         assert raised.value.lost == (late.transactional_id,)
         assert not raised.value.unknown
-        assert "the brokers have aborted 1: task 1 (attempt 0)" in str(raised.value)
+        assert "the brokers have aborted 1: ids that end with" in str(raised.value)
         assert f"'spark-kafka-source groups delete {query.prefix}'" in str(raised.value)
         replay.abort(0, winners)
     query.written -= set(query.values(0, 1))
@@ -191,8 +191,7 @@ def test_a_replay_whose_rows_take_longer_than_the_decided_ones_may_wait(trial: T
         coordinator.end(committed.producer, commit=True)
     query.timeout_ms = PATIENCE_MS
     run = query.start()
-    with run.driver() as in_a_task:
-        in_a_task.settle(run.batch(0))
+    run.look(0)
     wait_until_ended(query, [late])
     run.commit(0, run.write(0))
     trial.judge()

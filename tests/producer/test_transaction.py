@@ -33,6 +33,7 @@ from spark_kafka_source.protocol.messages.transactions import (
 from tests.consumer.consumers import eventually
 from tests.memory_broker import Action, MemoryBroker
 from tests.producer.blocking import is_pausing
+from tests.producer.transactional import begin_as
 from tests.producer.writing import (
     HOUR_MS,
     IN_TIME,
@@ -621,12 +622,12 @@ def test_another_id_counts_only_once_it_is_there(broker: MemoryBroker) -> None:
         producer.commit_transaction()
         broker.control(InitProducerIdRequest, Action.SILENCE, times=None)
         with blocking_for(producer, 100), pytest.raises(KafkaTimeoutError):
-            producer.begin_as("y", 1_000)
+            begin_as(producer, "y", 1_000)
         broker.forget()
         producer.begin_transaction()
         producer.send("t", b"1")
         producer.commit_transaction()
-        producer.begin_as("y", 1_000)
+        begin_as(producer, "y", 1_000)
         producer.send("t", b"2")
         prepared = producer.prepare_transaction()
         assert prepared is not None
@@ -638,12 +639,12 @@ def test_another_id_counts_only_once_it_is_there(broker: MemoryBroker) -> None:
 
 def test_nothing_is_prepared_where_nothing_was_sent(broker: MemoryBroker) -> None:
     with transactional(broker) as producer:
-        producer.begin_as("y", 1_000)
+        begin_as(producer, "y", 1_000)
         assert producer.prepare_transaction() is None
-        producer.begin_as("z", 1_000)
+        begin_as(producer, "z", 1_000)
         producer.send("t", b"0")
         broker.control(ProduceRequest, answering("POLICY_VIOLATION"))
         with pytest.raises(BrokerError, match="POLICY_VIOLATION"):
             producer.prepare_transaction()
         producer.abort_transaction()
-        producer.begin_as("z", 1_000)
+        begin_as(producer, "z", 1_000)

@@ -1,12 +1,17 @@
-"""Batches of a transaction without a producer, one request for each."""
+"""Batches of a transaction without a producer, and transactions that another process ends."""
 
 from collections.abc import Sequence
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer.generation import Generation
-from spark_kafka_source.producer.sequences import ProducerId
+from spark_kafka_source.producer import (
+    Beginning,
+    Generation,
+    KafkaProducer,
+    ProducerId,
+    TransactionCoordinator,
+)
 from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -49,3 +54,11 @@ def write(
         return result.base_offset
 
     return client.run(client.retrying(f"Produce to {where}", attempt, timeout_ms=_TIMEOUT_MS))
+
+
+def begin_as(producer: KafkaProducer, transactional_id: str, timeout_ms: int = 60_000) -> None:
+    """Begin a transaction under this id. Another process decides how it ends."""
+    with KafkaClient(producer._config.client) as client:
+        coordinator = TransactionCoordinator(client, transactional_id)
+        taken = client.run(coordinator.init_producer_id(timeout_ms))
+    producer.begin_at(Beginning(transactional_id, taken))

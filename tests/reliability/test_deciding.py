@@ -5,9 +5,9 @@
 
 import pytest
 
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict
+from tests.exactly_once.steps import Step
 from tests.reliability.conftest import Trial
 from tests.reliability.deciding.faults import Fault, Role, Trials
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from spark_kafka_source.producer import PreparedTransaction
+from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
@@ -59,3 +59,7 @@ class Written(WriterCommitMessage):
     """The transaction of the rows, if they are written exactly once."""
     fingerprint: int | None = None
     """The checksum of the rows' keys and values, if replays are compared by it."""
+    seen: ProducerId | None = None
+    """The producer of the driver's transactional id, as the task's process saw it first."""
+    generation: Generation = Generation.FIRST
+    """The generation of the transaction."""

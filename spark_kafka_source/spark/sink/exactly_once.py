@@ -2,39 +2,46 @@
 
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import KafkaError, LocalError
+from spark_kafka_source.errors import BrokerError, KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
+    Commits,
     Content,
-    DecidedRowsLostError,
     Names,
     ReplayCheck,
-    TwoPhaseCommit,
-    begin_attempt,
+    Slot,
+    Story,
+    Telling,
+    Work,
+    Worker,
     chosen_timeout_ms,
-    left_open,
     prefix_of_query,
     refused_timeout,
 )
 from spark_kafka_source.producer import (
+    Generation,
     KafkaProducer,
+    LateRowsError,
     PreparedTransaction,
     ProducerConfig,
     TransactionCoordinator,
+    TransactionStateError,
+    generation_of,
 )
 from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink.amount import FINGERPRINTS
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
-from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.guarantee import Begun, Guarantee, Messages
 from spark_kafka_source.spark.sink.options import SinkOptions
-from spark_kafka_source.spark.sink.producers import kept_producers
+from spark_kafka_source.spark.sink.producers import kept_clients, kept_producers
+from spark_kafka_source.spark.sink.workers import Writing, workers
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -45,9 +52,14 @@ _LAST_WORDS_SECONDS = 5.0
 # No transaction is begun under the id that marks a run as aborted.
 _MARK_TIMEOUT_MS = 1_000
 _MARKING_MS = 5_000
-# A worker that writes with more configurations than this by turns asks the brokers again.
-_MOST_TIMEOUTS = 64
-_MOST_RUNS = 64
+_REFUSALS = {
+    "INVALID_PRODUCER_EPOCH",
+    "INVALID_PRODUCER_ID_MAPPING",
+    "INVALID_TXN_STATE",
+    "PRODUCER_FENCED",
+    "TRANSACTION_ABORTABLE",
+}
+"""Leaders' errors for a transaction's first rows that may come from a wrong guess of the epoch."""
 
 
 class UnknownBatchError(LocalError):
@@ -59,7 +71,7 @@ class WriteAbortedError(LocalError):
 
 
 @dataclass(frozen=True, slots=True)
-class ExactlyOnce(Guarantee):
+class ExactlyOnce(Guarantee["BegunTransaction"]):
     """Rows count once the driver has decided about their micro-batch, and they count once.
 
     A plain batch does not run again, so it needs no decision: the driver commits all transactions,
@@ -84,58 +96,81 @@ class ExactlyOnce(Guarantee):
     # -- in a task ---------------------------------------------------------------------------------
 
     def settle(self, attempt: Attempt) -> None:
-        """End what was decided before, in the first task that a process has of a run.
+        """Look at the brokers, in the first task that a process has of a run."""
+        if _batch(attempt, attempt.batch_id) is not None:
+            self._worker(attempt)
 
-        Look again after half of the timeout, before decided transactions time out.
-        """
-        batch = _batch(attempt, attempt.batch_id)
-        if batch is None:
-            return
-        committing = self._committing(attempt)
-        half_seconds = timeouts.of(self.config.client, self.timeout_ms) / 2000
-        if runs.is_settled(committing, batch.run_id, half_seconds):
-            return
-        two_phase = committing.begin()
+    def begin(self, attempt: Attempt) -> "BegunTransaction":
+        """Begin this attempt's transaction."""
+        worker = self._worker(attempt)
         try:
-            two_phase.settle(batch)
-        except DecidedRowsLostError:
-            raise
-        except KafkaError as error:
-            logger.warning("What is decided and not ended is left to the driver: %s", error)
-        else:
-            runs.add(committing, batch.run_id)
-        finally:
-            two_phase.close()
-
-    def begin(self, attempt: Attempt) -> KafkaProducer:
-        """Return a producer that has begun this attempt's transaction."""
-        timeout_ms = timeouts.of(self.config.client, self.timeout_ms)
-        run_id = attempt.run_id or self.write_id
-        task_id = self._names(attempt).task_id(run_id, attempt.partition, attempt.number)
-        producer = kept_producers.take(self.config)
-        try:
-            begin_attempt(producer, task_id, timeout_ms)
+            slot = self._told(worker, attempt, worker.begin(attempt.batch_id or 0))
         except BaseException as error:
-            producer.close(timeout_seconds=0)
-            timeouts.forget(self.config.client)
+            workers.forget(self._writing(attempt))
             if isinstance(error, KafkaError):
-                raise refused_timeout(error, timeout_ms) from error
+                raise refused_timeout(error, worker.transaction_timeout_ms) from error
             raise
-        return producer
+        begun = BegunTransaction(kept_producers.take(self.config), attempt, worker, slot)
+        begun.producer.begin_at(worker.beginning(slot))
+        return begun
 
-    def end(self, producer: KafkaProducer, written: Written) -> Written:
+    def begin_anew(self, begun: "BegunTransaction", error: KafkaError) -> None:
+        """Begin in another slot, if brokers refuse the epoch of this one. Else raise the error.
+
+        The earlier transaction under the id is still open. If the first rows for other brokers
+        have begun the next one meanwhile, nobody decides on that.
+        """
+        if not _is_refusal(error):
+            raise error
+        worker, refused = begun.worker, begun.slot
+        logger.info("%s is not used again: %s", refused.transactional_id, error)
+        begun.slot = self._told(worker, begun.attempt, worker.begin_anew(refused))
+        begun.producer.begin_at(worker.beginning(begun.slot))
+
+    def _worker(self, attempt: Attempt) -> Worker:
+        """Return this process's worker for the attempt's run. A new one looks at the brokers."""
+
+        def make() -> Worker:
+            with kept_clients.lent(self.config.client) as client:
+                timeout_ms = chosen_timeout_ms(client, self.timeout_ms)
+                generation = client.run(generation_of(client))
+                writing = self._writing(attempt)
+                worker = Worker(writing.names, writing.run_id, generation, timeout_ms)
+                batch = _batch(attempt, attempt.batch_id)
+                if batch is not None:
+                    Telling(client, writing.names, generation).tell(worker.look(batch))
+                return worker
+
+        return workers.of(self._writing(attempt), make)
+
+    def _told(self, worker: Worker, attempt: Attempt, story: Story[Slot]) -> Slot:
+        """Tell a story of a worker, and return the slot. Usually it asks nobody."""
+        try:
+            first = next(story)
+        except StopIteration as end:
+            return cast(Slot, end.value)
+        names, timeout_ms = self._names(attempt), worker.transaction_timeout_ms
+        with kept_clients.lent(self.config.client) as client:
+            return Telling(client, names, worker.generation, timeout_ms).tell(story, first)
+
+    def _writing(self, attempt: Attempt) -> Writing:
+        run_id = attempt.run_id or self.write_id
+        return Writing(self.config.client, self._names(attempt), run_id)
+
+    def end(self, begun: "BegunTransaction", written: Written) -> Written:
         """Leave the transaction open, and tell the driver how to end it.
 
         Raises `WriteAbortedError` if the driver has aborted the write meanwhile.
         """
+        producer, worker = begun.producer, begun.worker
         try:
             self._check_not_aborted(producer, written.attempt)
             prepared = producer.prepare_transaction()
         except BaseException:
-            self.give_up(producer)
+            self.give_up(begun)
             raise
         kept_producers.put(self.config, producer)
-        return replace(written, prepared=prepared)
+        return replace(written, prepared=prepared, seen=worker.seen, generation=worker.generation)
 
     def _check_not_aborted(self, producer: KafkaProducer, attempt: Attempt) -> None:
         """Check that the driver still wants the rows of a plain batch.
@@ -156,8 +191,9 @@ class ExactlyOnce(Guarantee):
         if is_aborted:
             raise WriteAbortedError(f"The driver has aborted the write; so is {attempt}")
 
-    def give_up(self, producer: KafkaProducer) -> None:
+    def give_up(self, begun: "BegunTransaction") -> None:
         """Abort the transaction, so that no reader waits for it; after 5 s leave it to time out."""
+        producer = begun.producer
 
         def abort() -> None:
             try:
@@ -165,6 +201,7 @@ class ExactlyOnce(Guarantee):
             except Exception as error:
                 logger.info("A transaction is left to its timeout: %s", error)
 
+        workers.forget(self._writing(begun.attempt))
         thread = threading.Thread(target=abort, name="aborting", daemon=True)
         thread.start()
         thread.join(_LAST_WORDS_SECONDS)
@@ -177,16 +214,19 @@ class ExactlyOnce(Guarantee):
         written = [each for each in messages if each is not None]
         if not written:
             return
-        attempt = written[0].attempt
+        batch = _batch(written[0].attempt, batch_id)
         prepared = _prepared(written)
-        batch = _batch(attempt, batch_id)
         if batch is None and not prepared:
             return
-        with kept_commits.lent(self._committing(attempt)) as two_phase:
+        with kept_commits.lent(self._committing(written)) as commits:
             if batch is None:
-                two_phase.end_all(prepared)
+                commits.end_all(prepared)
+            elif (where := _where(written)) is None:
+                commits.commit_nothing(batch, self._content(written))
             else:
-                two_phase.commit(batch, prepared, _where(written), self._content(written))
+                seen = frozenset(each.seen for each in written if each.prepared is not None)
+                content = self._content(written)
+                commits.commit(Work(batch, tuple(prepared), where, seen, content))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -196,26 +236,16 @@ class ExactlyOnce(Guarantee):
         task has sent a message, the run of a stream is not known; then the next run aborts them.
         """
         written = [each for each in messages if each is not None]
-        attempt = written[0].attempt if written else Attempt(0, 0)
-        batch = _batch(attempt, batch_id) if written else None
+        batch = _batch(written[0].attempt, batch_id) if written else None
         if batch is None and batch_id is not None:
             return
         if batch is None:
-            self._mark_aborted(attempt)
-        prepared = _prepared(written)
-        # Both lists may have the transaction of an attempt with a message.
-        every = list(dict.fromkeys([*prepared, *self._left_open(attempt)]))
-        if not every:
-            return
-        with kept_commits.lent(self._committing(attempt)) as two_phase:
+            self._mark_aborted(written[0].attempt if written else Attempt(0, 0))
+        with kept_commits.lent(self._committing(written)) as commits:
             if batch is None:
-                two_phase.abort_all(every)
-                return
-            if None in messages:  # Then Spark has not called `commit`: these are not decided.
-                two_phase.abort_all(prepared)
-                every = [each for each in every if each not in prepared]
-            if every:
-                two_phase.abort(batch, every, _where(written))
+                commits.abort_all(_prepared(written), self.write_id)
+            else:
+                commits.abort(batch, _prepared(written), _where(written))
 
     def _mark_aborted(self, attempt: Attempt) -> None:
         """Tell the attempts of a plain batch that still write that nobody will commit them."""
@@ -228,19 +258,21 @@ class ExactlyOnce(Guarantee):
         except KafkaError as error:
             logger.warning("%s cannot be told to the tasks: %s", transactional_id, error)
 
-    def _left_open(self, attempt: Attempt) -> list[PreparedTransaction]:
-        """Return the open transactions of an attempt's run."""
-        names, run_id = self._names(attempt), attempt.run_id or self.write_id
-        with KafkaClient(self.config.client) as client:
-            return left_open(client, names, lambda each: names.is_of_run(each, run_id))
-
     def _names(self, attempt: Attempt) -> Names:
         if self.prefix is not None:
             return Names(self.prefix)
         return Names(prefix_of_query(attempt.query_id or self.write_id))
 
-    def _committing(self, attempt: Attempt) -> "_Committing":
-        return _Committing(self.config.client, self._names(attempt), self.caution)
+    def _committing(self, written: Sequence[Written]) -> "_Committing":
+        """Return what a driver commits for. It follows the generation of its tasks.
+
+        Some of them may have begun before an upgrade of the brokers, which serve both generations.
+        """
+        attempt = written[0].attempt if written else Attempt(0, 0)
+        tasks = {each.generation for each in written if each.prepared is not None}
+        generation = Generation.SECOND if tasks == {Generation.SECOND} else Generation.FIRST
+        names, run_id = self._names(attempt), attempt.run_id or self.write_id
+        return _Committing(self.config.client, names, run_id, generation, self.caution)
 
     def _content(self, written: Sequence[Written]) -> Content:
         """Return the amount of all rows. A task without rows has no fingerprint."""
@@ -288,71 +320,41 @@ def _where(written: Sequence[Written]) -> TopicPartition | None:
     return TopicPartition(min(topics), 0) if topics else None
 
 
-class _Timeouts:
-    """The timeout of transactions. Brokers are asked for their limits once in each process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[tuple[ClientConfig, int | None], int] = {}
-
-    def of(self, config: ClientConfig, given_ms: int | None) -> int:
-        """Return the timeout in milliseconds. Raises as `chosen_timeout_ms` does."""
-        key = config, given_ms
-        with self._lock:
-            found = self._known.get(key)
-        if found is None:
-            with KafkaClient(config) as client:
-                found = chosen_timeout_ms(client, given_ms)
-            with self._lock:
-                if len(self._known) >= _MOST_TIMEOUTS:
-                    self._known.clear()
-                self._known[key] = found
-        return found
-
-    def forget(self, config: ClientConfig) -> None:
-        """Ask the brokers again the next time: their maximum may have changed."""
-        with self._lock:
-            self._known = {key: each for key, each in self._known.items() if key[0] != config}
+def _is_refusal(error: KafkaError) -> bool:
+    """Whether an error of a guess's first rows may come from the guess."""
+    if isinstance(error, BrokerError):
+        return error.error.name in _REFUSALS
+    # After a refusal the producer takes no more rows.
+    return isinstance(error, LateRowsError | TransactionStateError)
 
 
-class _Runs:
-    """The last run of each query that this process has settled, and the time of its last task."""
+@dataclass(eq=False, slots=True)
+class BegunTransaction(Begun):
+    """An attempt that writes in a transaction."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[_Committing, tuple[str, float]] = {}
+    attempt: Attempt
+    worker: Worker
+    slot: Slot
 
-    def is_settled(self, committing: "_Committing", run_id: str, within_seconds: float) -> bool:
-        """Whether tasks of this process have settled before this run, the last one so lately."""
-        now_seconds = time.monotonic()
-        with self._lock:
-            known, at_seconds = self._known.get(committing, ("", 0.0))
-            if known != run_id or now_seconds - at_seconds > within_seconds:
-                return False
-            self._known[committing] = run_id, now_seconds
-            return True
-
-    def add(self, committing: "_Committing", run_id: str) -> None:
-        """Remember that this run's tasks have nothing to settle for now."""
-        with self._lock:
-            if len(self._known) >= _MOST_RUNS:
-                self._known.clear()
-            self._known[committing] = run_id, time.monotonic()
+    @property
+    def is_guess(self) -> bool:
+        """Whether brokers may refuse the epoch: a transaction may still be open under the id."""
+        return self.slot.is_guess
 
 
 @dataclass(frozen=True, slots=True)
 class _Committing:
-    """The cluster and the names of the query that a driver commits for."""
+    """The cluster, the names and the run of the query that a driver commits for."""
 
     client: ClientConfig
     names: Names
+    run_id: str
+    generation: Generation
     caution: Caution
 
-    def begin(self) -> TwoPhaseCommit:
-        return TwoPhaseCommit(KafkaClient(self.client), self.names, caution=self.caution)
+    def begin(self) -> Commits:
+        return Commits(KafkaClient(self.client), self.names, self.generation, self.caution)
 
 
-timeouts = _Timeouts()
-runs = _Runs()
-kept_commits: Kept[_Committing, TwoPhaseCommit] = Kept(_Committing.begin, TwoPhaseCommit.close)
-"""The driver's connections to the coordinators, kept from one micro-batch to the next."""
+kept_commits: Kept[_Committing, Commits] = Kept(_Committing.begin, Commits.close)
+"""The driver's memory and connections, kept from one micro-batch to the next."""

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from pyspark.sql.types import StructType
 
@@ -31,7 +32,7 @@ def _columns(schema: str, options: SinkOptions) -> SinkColumns:
         return SinkColumns.of(StructType.fromJson(json.loads(schema)), options.topic, options.typed)
 
 
-def _guarantee(options: SinkOptions) -> Guarantee:
+def _guarantee(options: SinkOptions) -> Guarantee[Any]:
     if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
         return ExactlyOnce.of(options)
     return AtLeastOnce(options.producer)

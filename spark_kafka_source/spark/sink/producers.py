@@ -1,5 +1,6 @@
-"""The producers that an executor's Python worker keeps from one task to the next."""
+"""The producers and clients that a Python worker keeps from one task to the next."""
 
+from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.spark.kept import Kept
 
@@ -13,3 +14,5 @@ def _close(producer: KafkaProducer) -> None:
 
 kept_producers: Kept[ProducerConfig, KafkaProducer] = Kept(KafkaProducer.of, _close)
 """Producers that have written all of their records, by their configurations."""
+kept_clients: Kept[ClientConfig, KafkaClient] = Kept(KafkaClient, KafkaClient.close)
+"""Clients for questions to coordinators, by their configurations."""

@@ -1,8 +1,7 @@
 """The writer of batches and of streams: the methods that Spark calls in tasks and on the driver."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -11,11 +10,12 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.spark.sink.gathering import GATHERED_BYTES, gathered
-from spark_kafka_source.spark.sink.guarantee import Guarantee, Messages
+from spark_kafka_source.spark.sink.guarantee import Begun, Guarantee, Messages
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.sending import Sending
 from spark_kafka_source.spark.worker import frozen_imports
@@ -28,7 +28,9 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     that is such a writer, too. So this class is both, for all versions.
     """
 
-    def __init__(self, options: SinkOptions, columns: SinkColumns, guarantee: Guarantee) -> None:
+    def __init__(
+        self, options: SinkOptions, columns: SinkColumns, guarantee: Guarantee[Any]
+    ) -> None:
         self._options, self._columns, self._guarantee = options, columns, guarantee
 
     # -- in a task -------------------------------------------------------------------------------
@@ -44,17 +46,19 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             first = next(batches, None)
             if first is None:
                 return Written(attempt, 0, 0)
-            return self._write(attempt, chain([first], batches))
+            return self._write(attempt, first, batches)
 
-    def _write(self, attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Written:
-        producer = self._guarantee.begin(attempt)
+    def _write(
+        self, attempt: Attempt, first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]
+    ) -> Written:
+        begun = self._guarantee.begin(attempt)
         try:
-            sending = Sending(producer, self._options, attempt.partition)
+            sending = self._first_sent(begun, attempt, first)
             for batch in batches:
                 sending.send(batch)
             sending.finish()
         except BaseException:
-            self._guarantee.give_up(producer)
+            self._guarantee.give_up(begun)
             raise
         written = Written(
             attempt,
@@ -63,7 +67,22 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             sending.topic,
             fingerprint=sending.fingerprint,
         )
-        return self._guarantee.end(producer, written)
+        return self._guarantee.end(begun, written)
+
+    def _first_sent(self, begun: Begun, attempt: Attempt, first: pa.RecordBatch) -> Sending:
+        """Send the first rows. If it is a guess where to, wait until brokers agree."""
+        while True:
+            sending = Sending(begun.producer, self._options, attempt.partition)
+            try:
+                sending.send(first)
+                if begun.is_guess:
+                    sending.finish()
+            except KafkaError as error:
+                if not begun.is_guess:
+                    raise
+                self._guarantee.begin_anew(begun, error)
+            else:
+                return sending
 
     # -- on the driver ---------------------------------------------------------------------------
 

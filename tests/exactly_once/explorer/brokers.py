@@ -19,6 +19,7 @@ from spark_kafka_source.exactly_once.stories import (
     FetchDecision,
     InitProducerId,
     ListTransactions,
+    Pause,
     RecordDecision,
     Request,
 )
@@ -93,11 +94,12 @@ class WrongError(Exception):
 def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
     """Return the brokers after a request, and its answer, which may be a `KafkaError`."""
     match request:
-        case ListTransactions():
+        case ListTransactions(committed):
+            state = "CompleteCommit" if committed else "Ongoing"
             return brokers, tuple(
                 each
                 for each, found in brokers.transactions
-                if found.state == "Ongoing" and NAMES.is_task_id(each)
+                if found.state == state and NAMES.is_task_id(each)
             )
         case DescribeTransactions(ids):
             found = [(each, _described(each, brokers.find(each))) for each in ids]
@@ -119,6 +121,8 @@ def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
             return brokers._replace(recorded=decision), None
         case EndTxn(transactional_id, producer, commit):
             return _end(brokers, transactional_id, producer, commit=commit)
+        case Pause():
+            return brokers, None
 
 
 def produce(

@@ -17,9 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.testing.jars import KAFKA_VERSION
 from tests.exactly_once.judge import Verdict
+from tests.exactly_once.steps import Step
 from tests.marks import Marks
 from tests.reliability.deciding.faults import Fault, Manner, Outcome, Role, Trials
 from tests.reliability.deciding.table import render

@@ -8,12 +8,12 @@ from enum import Enum
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.two_phase import Step
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict, found_by_confluent, judge
 from tests.exactly_once.query import Query, Run, client_of
+from tests.exactly_once.steps import Step
 from tests.reliability.leaders import make_whole
 from tests.reliability.writing.gate import Gate
 

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,26 +11,16 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
     ConfigurationError,
+    KafkaError,
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    BatchId,
-    Content,
-    DecidedRowsLostError,
-    Names,
-    Step,
-    TwoPhaseCommit,
-    attempts,
-    endings,
-)
-from spark_kafka_source.exactly_once import two_phase as two_phase_module
-from spark_kafka_source.exactly_once.unsettled import Unsettled
+from spark_kafka_source.exactly_once import BatchId, Commits, Content, Names, Work, endings
 from spark_kafka_source.producer import (
+    Generation,
     KafkaProducer,
     PreparedTransaction,
     ProducerId,
-    TransactionOpenError,
 )
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
@@ -40,42 +29,54 @@ from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdResponse,
     ProduceRequest,
 )
-from spark_kafka_source.protocol.messages.transactions import (
-    AddPartitionsToTxnRequest,
-    EndTxnRequest,
-)
 from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink import exactly_once
 from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.exactly_once import (
+    BegunTransaction,
     ExactlyOnce,
     UnknownBatchError,
     WriteAbortedError,
 )
+from spark_kafka_source.spark.sink.workers import Workers
+from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.steps import Step, SteppedTelling
 from tests.memory_broker import MemoryBroker
-from tests.producer.blocking import BlockingCoordinator
+from tests.producer.writing import committed_values
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
 
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 IN_STREAM = Attempt(3, 0, "q", RUN, 7)
 ID = f"pykafka-q.{RUN}.3"
+SEEN = ProducerId(7, 0)
 TRANSACTION = PreparedTransaction(f"{ID}.0", ProducerId(1000, 0))
-WRITTEN = Written(IN_STREAM, 1, 1, "t", TRANSACTION)
+WRITTEN = Written(IN_STREAM, 1, 1, "t", TRANSACTION, seen=SEEN)
 BATCH = BatchId("q", RUN, 7)
+SECOND_LEVEL = {"transaction.version": 2}
+
+
+@pytest.fixture(params=Generation, ids=lambda each: each.name.lower())
+def broker(request: pytest.FixtureRequest) -> Iterator[MemoryBroker]:
+    with MemoryBroker() as broker:
+        broker.cluster.create_topic("t")
+        if request.param is Generation.SECOND:
+            broker.cluster.features.update(SECOND_LEVEL)
+        yield broker
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.cluster.create_topic("t")
-        yield broker
+def second(broker: MemoryBroker) -> MemoryBroker:
+    """A broker of the second generation."""
+    if not broker.cluster.features:
+        pytest.skip("of the second generation only")
+    return broker
 
 
 @pytest.fixture(autouse=True)
 def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep no producer from one test to the next. Brokers allow transactions of one minute."""
+    """Be a new process in each test. Brokers allow transactions of one minute."""
     closing: list[Any] = []
 
     def making(make: Any) -> Any:
@@ -86,13 +87,19 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return made
 
     producers = Kept(making(KafkaProducer.of), lambda each: each.close(0))
+    clients = Kept(making(KafkaClient), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_producers", producers)
-    monkeypatch.setattr(exactly_once, "timeouts", exactly_once._Timeouts())
-    monkeypatch.setattr(exactly_once, "runs", exactly_once._Runs())
+    monkeypatch.setattr(exactly_once, "kept_clients", clients)
+    be_a_new_process(monkeypatch)
     monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
     yield
     for each in closing:
         each.close()
+
+
+def be_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what a process knows: Spark ends a worker that has had no task for a minute."""
+    monkeypatch.setattr(exactly_once, "workers", Workers())
 
 
 def kept() -> list[object]:
@@ -113,95 +120,88 @@ def guarantee(broker: MemoryBroker | None = None, **options: str) -> ExactlyOnce
 
 def write(found: ExactlyOnce, attempt: Attempt, *texts: str) -> Written:
     """Write the rows in an attempt. Return its message to the driver."""
+    options = parsed(topic="t", deliveryGuarantee="exactly-once")
     found.settle(attempt)
-    producer = found.begin(attempt)
-    producer.send_columns("t", values(*texts))
-    producer.flush(30)
-    return shipped(found.end(producer, Written(attempt, len(texts), 1, "t")))
+    writer = KafkaWriter(options, Any, found)  # type: ignore[arg-type]  # no columns are needed
+    return shipped(writer._write(attempt, values(*texts), iter(())))
+
+
+def begin(found: ExactlyOnce, attempt: Attempt, text: str = "a") -> BegunTransaction:
+    """Write a row, and do not end the attempt."""
+    found.settle(attempt)
+    begun = found.begin(attempt)
+    begun.producer.send_columns("t", values(text))
+    begun.producer.flush(30)
+    return begun
+
+
+def prepared(written: Written) -> PreparedTransaction:
+    assert written.prepared is not None
+    return written.prepared
+
+
+def commit(broker: MemoryBroker, *written: Written) -> None:
+    guarantee(broker).commit(written, written[0].attempt.batch_id)
 
 
 def states(broker: MemoryBroker) -> dict[str, str]:
     return {name: each.state for name, each in broker.cluster.transactions.items()}
 
 
+def state(broker: MemoryBroker, written: Written) -> str:
+    return states(broker)[prepared(written).transactional_id]
+
+
 # -- in a task -----------------------------------------------------------------------------------
 
 
-def decided_by(broker: MemoryBroker, run_id: str) -> PreparedTransaction:
+def decided_by(broker: MemoryBroker, run_id: str) -> Written:
     """Decide micro-batch 7, and die before its transaction is committed."""
-    written = write(guarantee(broker), replace(IN_STREAM, run_id=run_id), "a")
-    assert written.prepared is not None
+    attempt = replace(IN_STREAM, run_id=run_id)
+    written = write(guarantee(broker), attempt, "a")
 
     def die(step: Step) -> None:
         if step is Step.DECIDED:
             raise KeyboardInterrupt
 
+    names = Names("pykafka-q")
     client = KafkaClient(guarantee(broker).config.client)
-    two_phase = TwoPhaseCommit(client, Names("pykafka-q"), die)
-    where = TopicPartition("t", 0)
+    commits = Commits(client, names, written.generation)
+    commits._telling = SteppedTelling(client, names, written.generation, die)
+    batch = replace(BATCH, run_id=run_id)
+    work = Work(batch, (prepared(written),), TopicPartition("t", 0), frozenset({written.seen}))
     with pytest.raises(KeyboardInterrupt):
-        two_phase.commit(replace(BATCH, run_id=run_id), [written.prepared], where)
-    two_phase.close()
-    return written.prepared
-
-
-def forget_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Be a new process: Spark ends a worker that has had no task for a minute."""
-    monkeypatch.setattr(two_phase_module, "UNSETTLED", Unsettled())
-    monkeypatch.setattr(exactly_once, "runs", exactly_once._Runs())
+        commits.commit(work)
+    commits.close()
+    return written
 
 
 def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
     broker: MemoryBroker,
 ) -> None:
-    decided_by(broker, OTHER_RUN)
+    decided = decided_by(broker, OTHER_RUN)
     found = guarantee(broker)
-    for partition in range(2):
-        write(found, Attempt(partition, 0, "q", RUN, 7), "a")
-    assert states(broker)[f"pykafka-q.{OTHER_RUN}.3.0"] == "CompleteCommit"
-    assert states(broker)[f"pykafka-q.{RUN}.0.0"] == "Ongoing"
+    written = [write(found, Attempt(partition, 0, "q", RUN, 7), "a") for partition in range(2)]
+    assert state(broker, decided) == "CompleteCommit"
+    assert {state(broker, each) for each in written} == {"Ongoing"}
     in_tasks = [each for each in broker.requests(OffsetFetchRequest) if not each.require_stable]
     assert len(in_tasks) == 2  # One for each run.
 
 
-def test_a_new_process_tells_what_its_own_run_has_lost_before_it_uses_the_ids(
+def test_a_task_tells_what_its_process_saw(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user's code has swallowed the error of micro-batch 7. Later the ids would hide the loss."""
-    lost = decided_by(broker, RUN)
-    with KafkaClient(guarantee(broker).config.client) as client:
-        coordinator = BlockingCoordinator(client, lost.transactional_id)
-        coordinator.end(lost.producer, commit=False)
-    forget_all(monkeypatch)
-    for _ in range(2):  # Spark tries a task again, maybe in the same process.
-        with pytest.raises(DecidedRowsLostError, match="aborted 1: task 3") as raised:
-            write(guarantee(broker), replace(IN_STREAM, batch_id=8), "b")
-        assert not raised.value.runs_again
-    assert states(broker)[lost.transactional_id] == "CompleteAbort"
-
-
-def test_a_process_looks_again_if_its_last_task_was_long_ago(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The driver's process may be new though that of the tasks is not."""
-    now_seconds = 1_000.0
-    clock = SimpleNamespace(monotonic=lambda: now_seconds)
-    monkeypatch.setattr(exactly_once, "time", clock)
     found = guarantee(broker)
-    for pause_seconds, looks in ((0, 1), (29, 1), (29, 1), (31, 2), (0, 2)):
-        now_seconds += pause_seconds
-        found.settle(IN_STREAM)
-        assert len(broker.requests(OffsetFetchRequest)) == looks
-
-
-def test_a_new_process_commits_what_its_own_run_has_left_open(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = decided_by(broker, RUN)
-    forget_all(monkeypatch)
-    write(guarantee(broker), replace(IN_STREAM, batch_id=8), "b")
-    assert broker.cluster.transactions[left.transactional_id].state == "Ongoing"  # The next one.
-    assert [each.committed for each in broker.requests(EndTxnRequest)][-1]
+    first = write(found, IN_STREAM, "a")
+    assert first.seen is None
+    found.commit([first], 7)
+    assert write(found, replace(IN_STREAM, batch_id=8), "b").seen is None
+    be_a_new_process(monkeypatch)
+    other = write(found, replace(IN_STREAM, batch_id=8), "b")
+    control = broker.cluster.transactions["pykafka-q.control"]
+    assert other.seen == (control.producer_id, control.epoch)
+    is_second = bool(broker.cluster.features)
+    assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 
 
 def test_what_a_task_cannot_commit_is_left_to_the_driver(
@@ -209,18 +209,18 @@ def test_what_a_task_cannot_commit_is_left_to_the_driver(
 ) -> None:
     denied = error_named("GROUP_AUTHORIZATION_FAILED")
     broker.control(OffsetFetchRequest, denied, times=1)
-    write(guarantee(broker), IN_STREAM, "a")
+    written = write(guarantee(broker), IN_STREAM, "a")
     assert "left to the driver" in caplog.text
-    assert states(broker)[f"{ID}.0"] == "Ongoing"
+    assert state(broker, written) == "Ongoing"
 
 
 def test_an_attempt_leaves_its_transaction_to_the_driver(broker: MemoryBroker) -> None:
-    found = write(guarantee(broker), IN_STREAM, "a")
-    assert found.prepared is not None
-    assert found.prepared.transactional_id == f"{ID}.0"
-    assert states(broker) == {f"{ID}.0": "Ongoing"}
-    transaction = broker.cluster.transactions[f"{ID}.0"]
-    assert found.prepared.producer == (transaction.producer_id, transaction.epoch)
+    found = prepared(write(guarantee(broker), IN_STREAM, "a"))
+    assert found.transactional_id.startswith(f"pykafka-q.{RUN}.")
+    assert states(broker) == {found.transactional_id: "Ongoing"}
+    transaction = broker.cluster.transactions[found.transactional_id]
+    assert found.producer == (transaction.producer_id, transaction.epoch)
+    assert found.partition_count == 1
     assert transaction.timeout_ms == 60_000
 
 
@@ -230,9 +230,9 @@ def test_the_ids_begin_with_the_prefix_or_with_what_tells_the_query(broker: Memo
     write(plain, Attempt(1, 2), "a")
     write(guarantee(broker, transactionalIdPrefix="mine"), Attempt(1, 2), "a")
     first, second, third = broker.cluster.transactions
-    assert first == f"mine.{RUN}.3.0"
-    assert second == f"pykafka-{plain.write_id}.{plain.write_id}.1.2"
-    assert third.startswith("mine.") and third.endswith(".1.2") and plain.write_id not in third
+    assert first.startswith(f"mine.{RUN}.")
+    assert second.startswith(f"pykafka-{plain.write_id}.{plain.write_id}.")
+    assert third.startswith("mine.") and plain.write_id not in third
 
 
 def test_two_plain_batches_never_share_an_id() -> None:
@@ -244,41 +244,52 @@ def test_the_next_attempt_has_the_same_producer_under_another_id(broker: MemoryB
     found = guarantee(broker)
     write(found, IN_STREAM, "a")
     write(found, Attempt(4, 0, "q", RUN, 7), "b")
-    assert states(broker) == {f"{ID}.0": "Ongoing", f"pykafka-q.{RUN}.4.0": "Ongoing"}
+    assert list(states(broker).values()) == ["Ongoing", "Ongoing"]
     assert len(broker.requests(ProduceRequest)) == 2
     assert len(kept()) == 1
 
 
 def test_no_attempt_begins_under_an_id_where_another_has_not_ended(broker: MemoryBroker) -> None:
-    """A repeated stage counts attempts from 0. Its first id would abort the winning attempt."""
+    """Spark may run an attempt twice, or a speculative one beside it."""
     found = guarantee(broker)
-    won = write(found, IN_STREAM, "a")
-    again = write(found, IN_STREAM, "a")
-    assert won.prepared is not None and again.prepared is not None
-    assert again.prepared.transactional_id == f"{ID}.1000"
-    assert states(broker) == {f"{ID}.0": "Ongoing", f"{ID}.1000": "Ongoing"}
-    assert broker.cluster.transactions[f"{ID}.0"].epoch == won.prepared.producer.epoch
+    won, again = write(found, IN_STREAM, "a"), write(found, IN_STREAM, "a")
+    assert prepared(won).transactional_id != prepared(again).transactional_id
+    assert {state(broker, each) for each in (won, again)} == {"Ongoing"}
+
+
+def test_two_processes_never_share_an_id(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = guarantee(broker)
+    for _ in range(3):
+        be_a_new_process(monkeypatch)
+        write(found, IN_STREAM, "a")
+    assert list(states(broker).values()) == ["Ongoing"] * 3
 
 
 def test_an_id_whose_transaction_has_ended_is_used_again(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    write(found, IN_STREAM, "a")
-    transaction = broker.cluster.transactions[f"{ID}.0"]
-    transaction.end(broker.cluster, commit=True)
-    write(found, IN_STREAM, "a")
-    assert list(states(broker)) == [f"{ID}.0"]
-    assert transaction.epoch == 1
+    for batch_id in range(7, 10):
+        commit(broker, write(found, replace(IN_STREAM, batch_id=batch_id), "a"))
+    assert len(states(broker)) == 2  # And that of the driver.
+    asked = [each.transactional_id for each in broker.requests(InitProducerIdRequest)]
+    in_tasks = [each for each in asked if not str(each).endswith(".control")]
+    assert len(in_tasks) == (1 if broker.cluster.features else 3)
 
 
-def test_an_attempt_that_finds_no_id_says_so(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(attempts, "_TRIES", 2)
-    found = guarantee(broker)
-    write(found, IN_STREAM, "a")
-    write(found, IN_STREAM, "a")
-    with pytest.raises(TransactionOpenError, match=rf"{ID}\.1000"):
-        found.begin(IN_STREAM)
+def test_an_id_whose_transaction_is_open_is_refused_and_left(second: MemoryBroker) -> None:
+    """Code in foreachBatch has swallowed an error, and the earlier micro-batch is open."""
+    found = guarantee(second)
+    first = write(found, IN_STREAM, "a")
+    following = write(found, replace(IN_STREAM, batch_id=8), "b")
+    assert prepared(first).transactional_id != prepared(following).transactional_id
+    assert {state(second, each) for each in (first, following)} == {"Ongoing"}
+    assert prepared(following).producer.epoch == 0
+    assert len(second.requests(ProduceRequest)) == 3
+    commit(second, following)
+    log = second.cluster.topics["t"].logs[0]
+    assert committed_values(log) == [b"b"]  # The first one is aborted: it is not decided.
+    assert state(second, following) == "CompleteCommit"
 
 
 @pytest.mark.parametrize(
@@ -301,27 +312,22 @@ def test_a_micro_batch_that_is_not_known_is_not_written(attempt: Attempt, said: 
 
 def test_a_transaction_is_aborted_with_its_attempt(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    producer = found.begin(IN_STREAM)
-    producer.send_columns("t", values("a"))
-    producer.flush(30)
-    found.give_up(producer)
-    assert states(broker) == {f"{ID}.0": "CompleteAbort"}
+    found.give_up(begin(found, IN_STREAM))
+    assert list(states(broker).values()) == ["CompleteAbort"]
     assert not kept()
 
 
 def test_what_fails_at_the_very_end_is_aborted_too(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    producer = found.begin(IN_STREAM)
-    producer.send_columns("t", values("a"))
-    producer.flush(30)
+    begun = begin(found, IN_STREAM)
 
     def refuse() -> PreparedTransaction:
         raise KafkaTimeoutError("not written")
 
-    producer.prepare_transaction = refuse  # type: ignore[method-assign]
+    begun.producer.prepare_transaction = refuse  # type: ignore[method-assign]
     with pytest.raises(KafkaTimeoutError, match="not written"):
-        found.end(producer, Written(IN_STREAM, 1, 1, "t"))
-    assert states(broker) == {f"{ID}.0": "CompleteAbort"}
+        found.end(begun, Written(IN_STREAM, 1, 1, "t"))
+    assert list(states(broker).values()) == ["CompleteAbort"]
     assert not kept()
 
 
@@ -339,7 +345,8 @@ def test_giving_up_is_bounded_where_brokers_are_gone(monkeypatch: pytest.MonkeyP
         def close(self, timeout_seconds: float | None = None) -> None:
             calls.append(timeout_seconds)
 
-    guarantee().give_up(Stuck())  # type: ignore[arg-type]  # a fake
+    stuck: Any = BegunTransaction(Stuck(), IN_STREAM, None, None)  # type: ignore[arg-type]
+    guarantee().give_up(stuck)
     assert called.wait(60)
     assert calls == [0]
     over.set()
@@ -348,7 +355,7 @@ def test_giving_up_is_bounded_where_brokers_are_gone(monkeypatch: pytest.MonkeyP
             thread.join(60)  # The thread raises nothing.
 
 
-def test_a_producer_that_could_not_begin_is_not_kept(broker: MemoryBroker) -> None:
+def test_a_slot_that_could_not_be_taken_is_an_error_of_the_task(broker: MemoryBroker) -> None:
     found = guarantee(broker)
     write(found, IN_STREAM, "a")
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
@@ -356,7 +363,6 @@ def test_a_producer_that_could_not_begin_is_not_kept(broker: MemoryBroker) -> No
     broker.control(InitProducerIdRequest, answer, times=1)
     with pytest.raises(BrokerError, match=denied.name):
         found.begin(Attempt(4, 0, "q", RUN, 7))
-    assert not kept()
     write(found, Attempt(4, 0, "q", RUN, 7), "b")
 
 
@@ -374,10 +380,13 @@ def test_brokers_are_asked_once_how_long_a_transaction_may_be_open(
     for partition in range(3):
         write(found, Attempt(partition, 0, "q", RUN, 7), "a")
     assert asked == [None]
-    given = guarantee(broker, **{"kafka.transaction.timeout.ms": "5000"})
-    write(given, Attempt(4, 0, "q", RUN, 7), "a")
+    given = guarantee(
+        broker, **{"kafka.transaction.timeout.ms": "5000", "transactionalIdPrefix": "p"}
+    )
+    written = write(given, Attempt(4, 0, "q", RUN, 7), "a")
     assert asked == [None, 5_000]
-    assert broker.cluster.transactions[f"pykafka-q.{RUN}.4.0"].timeout_ms == 5_000
+    transaction = broker.cluster.transactions[prepared(written).transactional_id]
+    assert transaction.timeout_ms == 5_000
 
 
 def test_brokers_that_allow_less_by_now_are_asked_again(
@@ -394,14 +403,14 @@ def test_brokers_that_allow_less_by_now_are_asked_again(
 
 def test_an_attempt_that_was_fenced_fails(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    producer = found.begin(IN_STREAM)
-    broker.cluster.transactions[f"{ID}.0"].epoch += 1
-    producer.send_columns("t", values("a"))
-    producer.flush(30)
-    with pytest.raises(BrokerError):
-        found.end(producer, Written(IN_STREAM, 1, 1, "t"))
-    assert len(broker.requests(AddPartitionsToTxnRequest)) == 1
-    assert not broker.requests(EndTxnRequest)
+    found.settle(IN_STREAM)
+    begun = found.begin(IN_STREAM)
+    broker.cluster.transactions[begun.slot.transactional_id].epoch += 1
+    begun.producer.send_columns("t", values("a"))
+    begun.producer.flush(30)
+    with pytest.raises(KafkaError):
+        found.end(begun, Written(IN_STREAM, 1, 1, "t"))
+    assert list(states(broker).values()) == ["Empty"]
     assert not kept()
 
 
@@ -423,11 +432,13 @@ class FakeCommit:
 
     contents: list[Content | None] = field(default_factory=list)
 
-    def commit(
-        self, batch: BatchId, winners: Any, where: TopicPartition | None, content: Content | None
-    ) -> None:
+    def commit(self, work: Work) -> None:
+        self.contents.append(work.content)
+        self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
+
+    def commit_nothing(self, batch: BatchId, content: Content | None) -> None:
         self.contents.append(content)
-        self._call("commit", batch, winners, where)
+        self._call("commit nothing", batch)
 
     def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
         self._call("abort", batch, attempts, where)
@@ -435,7 +446,7 @@ class FakeCommit:
     def end_all(self, transactions: Any) -> None:
         self._call("end all", transactions)
 
-    def abort_all(self, transactions: Any) -> None:
+    def abort_all(self, transactions: Any, run_id: str) -> None:
         self._call("abort all", transactions)
 
     def close(self) -> None:
@@ -465,7 +476,8 @@ def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     guarantee().commit(messages, 7)
     ((prefix, found),) = made
     assert prefix == "pykafka-q"
-    assert found.calls == [("commit", BATCH, [TRANSACTION, other], TopicPartition("s", 0))]
+    where = TopicPartition("s", 0)
+    assert found.calls == [("commit", BATCH, [TRANSACTION, other], where, {SEEN, None})]
     assert found.contents == [Content(3, 6)]
 
 
@@ -483,14 +495,15 @@ def test_the_micro_batch_of_a_batch_write_in_foreach_batch_is_decided_as_well(
     guarantee(transactionalIdPrefix="mine").commit([WRITTEN], None)
     ((prefix, found),) = made
     assert prefix == "mine"
-    assert found.calls == [("commit", BATCH, [TRANSACTION], TopicPartition("t", 0))]
+    where = TopicPartition("t", 0)
+    assert found.calls == [("commit", BATCH, [TRANSACTION], where, {SEEN})]
 
 
 def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     guarantee().commit([EMPTY], 7)
-    assert made[0][1].calls == [("commit", BATCH, [], None)]
+    assert made[0][1].calls == [("commit nothing", BATCH)]
 
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
@@ -503,72 +516,57 @@ def test_without_a_row_a_plain_batch_asks_nothing(made: list[tuple[str, FakeComm
     assert not made
 
 
-def test_what_is_aborted_is_all_of_the_run(
-    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
-) -> None:
+def test_what_is_aborted_is_all_of_the_run(broker: MemoryBroker) -> None:
     """Abort also the rows of a task that Spark gave up and that sent no message."""
     found = guarantee(broker)
     told = write(found, IN_STREAM, "a")
     untold = write(found, Attempt(4, 1, "q", RUN, 7), "a")
-    for other in (Attempt(4, 1, "q", OTHER_RUN, 7), Attempt(4, 1, "r", RUN, 7), Attempt(0, 0)):
+    others = [
         write(found, other, "a")
-    ended = write(found, Attempt(5, 0, "q", RUN, 7), "a")
-    assert ended.prepared is not None
-    broker.cluster.transactions[ended.prepared.transactional_id].end(broker.cluster, commit=True)
-    found.abort([None, told], 7)
-    ((prefix, commit),) = made
-    assert prefix == "pykafka-q"
-    # A task has sent no message, so what the others have told is not decided.
-    assert commit.calls == [
-        ("abort all", [told.prepared]),
-        ("abort", BATCH, [untold.prepared], TopicPartition("t", 0)),
+        for other in (Attempt(4, 1, "q", OTHER_RUN, 7), Attempt(4, 1, "r", RUN, 7), Attempt(0, 0))
     ]
+    found.abort([None, told], 7)
+    assert {state(broker, each) for each in (told, untold)} == {"CompleteAbort"}
+    assert {state(broker, each) for each in others} == {"Ongoing"}
 
 
-def test_what_all_tasks_have_told_may_be_decided(
-    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
-) -> None:
-    found = guarantee(broker)
-    told = write(found, IN_STREAM, "a")
-    found.abort([told], 7)
-    assert made[0][1].calls == [("abort", BATCH, [told.prepared], TopicPartition("t", 0))]
+def test_what_is_decided_is_not_aborted(broker: MemoryBroker) -> None:
+    """Spark calls `abort` after `commit` has raised."""
+    told = decided_by(broker, RUN)
+    guarantee(broker).abort([told], 7)
+    assert state(broker, told) == "CompleteCommit"
 
 
-def test_of_a_plain_batch_all_is_aborted_though_no_task_has_told(
-    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
-) -> None:
+def test_of_a_plain_batch_all_is_aborted_though_no_task_has_told(broker: MemoryBroker) -> None:
     found, other = guarantee(broker), guarantee(broker)
-    untold = write(found, Attempt(0, 0), "a")
-    write(other, Attempt(0, 0), "a")
+    untold, others = write(found, Attempt(0, 0), "a"), write(other, Attempt(0, 0), "a")
     found.abort([None, None], None)
-    assert made[0][1].calls == [("abort all", [untold.prepared])]
+    assert state(broker, untold) == "CompleteAbort"
+    assert state(broker, others) == "Ongoing"
 
 
 def test_rows_that_a_task_writes_after_the_abort_are_aborted_by_the_task(
-    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
+    broker: MemoryBroker,
 ) -> None:
     """The driver found no open transaction, since the task had not sent a record yet."""
     found = guarantee(broker)
     attempt = Attempt(0, 0)
-    producer = found.begin(attempt)
+    begun = found.begin(attempt)
     found.abort([None], None)
-    assert not made
-    producer.send_columns("t", values("a"))
-    producer.flush(30)
+    begun.producer.send_columns("t", values("a"))
+    begun.producer.flush(30)
     assert "Ongoing" in states(broker).values()
     with pytest.raises(WriteAbortedError, match="partition=0"):
-        found.end(producer, Written(attempt, 1, 1, "t"))
+        found.end(begun, Written(attempt, 1, 1, "t"))
     assert set(states(broker).values()) == {"Empty", "CompleteAbort"}
     write(guarantee(broker), attempt, "a")  # Another write goes on.
 
 
 def test_good_rows_stay_where_the_mark_cannot_be_looked_up(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    producer = found.begin(Attempt(0, 0))
-    producer.send_columns("t", values("a"))
-    producer.flush(30)
+    begun = begin(found, Attempt(0, 0))
     broker.control(DescribeTransactionsRequest, error_named("UNKNOWN_SERVER_ERROR"), times=1)
-    written = found.end(producer, Written(Attempt(0, 0), 1, 1, "t"))
+    written = found.end(begun, Written(Attempt(0, 0), 1, 1, "t"))
     assert written.prepared is not None
     assert "Ongoing" in states(broker).values()
 
@@ -576,22 +574,20 @@ def test_good_rows_stay_where_the_mark_cannot_be_looked_up(broker: MemoryBroker)
 def test_only_tasks_of_a_plain_batch_ask_whether_it_is_aborted(broker: MemoryBroker) -> None:
     """A stream's next run aborts what the last one has left. A micro-batch must be quick."""
     asked = []
-    for attempt in (IN_STREAM, Attempt(0, 0)):
+    for attempt in (IN_STREAM, replace(IN_STREAM, partition=4), Attempt(0, 0)):
         before = len(broker.requests(DescribeTransactionsRequest))
         write(guarantee(broker), attempt, "a")
         asked.append(len(broker.requests(DescribeTransactionsRequest)) - before)
-    assert asked == [1, 2]
+    assert asked == [1, 0, 1]  # The first one is the look of a new process.
 
 
-def test_an_abort_whose_mark_is_refused_aborts_all_the_same(
-    broker: MemoryBroker, made: list[tuple[str, FakeCommit]]
-) -> None:
+def test_an_abort_whose_mark_is_refused_aborts_all_the_same(broker: MemoryBroker) -> None:
     found = guarantee(broker)
     untold = write(found, Attempt(0, 0), "a")
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
     broker.control(InitProducerIdRequest, InitProducerIdResponse(0, denied.code, -1, -1), times=1)
     found.abort([None], None)
-    assert made[0][1].calls == [("abort all", [untold.prepared])]
+    assert state(broker, untold) == "CompleteAbort"
 
 
 def test_of_a_stream_of_which_no_task_has_told_nothing_is_known(
@@ -602,14 +598,16 @@ def test_of_a_stream_of_which_no_task_has_told_nothing_is_known(
 
 
 def test_what_has_told_is_aborted_though_brokers_do_not_say_what_is_open(
-    made: list[tuple[str, FakeCommit]], monkeypatch: pytest.MonkeyPatch
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def gone(*_: object, **__: object) -> None:
         raise KafkaTimeoutError("no broker")
 
+    found = guarantee(broker)
+    told = write(found, IN_STREAM, "a")
     monkeypatch.setattr(endings, "list_transactions", gone)
-    guarantee().abort([None, WRITTEN], 7)
-    assert made[0][1].calls == [("abort all", [TRANSACTION])]
+    found.abort([None, told], 7)
+    assert state(broker, told) == "CompleteAbort"
 
 
 def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, FakeCommit]]) -> None:

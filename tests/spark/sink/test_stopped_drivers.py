@@ -22,10 +22,11 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
     list_transactions,
 )
-from spark_kafka_source.exactly_once import Names, Step
+from spark_kafka_source.exactly_once import Names
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import committed, wait_for_markers
 from tests.exactly_once.query import client_of
+from tests.exactly_once.steps import Step
 from tests.producer.blocking import BlockingCoordinator
 from tests.reliability.child import SparkChild
 from tests.spark.sink.watched import OPTION, Watch

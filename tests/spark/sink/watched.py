@@ -7,16 +7,17 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partialmethod
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from spark_kafka_source.exactly_once import Step, TwoPhaseCommit
+from spark_kafka_source.exactly_once import committing
 from spark_kafka_source.spark.data_source import KafkaDataSource
 from spark_kafka_source.spark.sink.writer import KafkaWriter
+from tests.exactly_once.steps import Step, SteppedTelling
 
 FORMAT = "watched_pykafka"
 OPTION = "watch"
@@ -74,9 +75,9 @@ class Watch:
             logging.FileHandler(self._log_path),
         )
         logger.addHandler(handler)
-        watched = partialmethod(TwoPhaseCommit.__init__, reached=_reached)
+        watched = partial(SteppedTelling, reached=_reached)
         try:
-            with patch.object(TwoPhaseCommit, "__init__", watched):
+            with patch.object(committing, "Telling", watched):
                 yield
         finally:
             logger.removeHandler(handler)

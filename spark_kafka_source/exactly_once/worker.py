@@ -1,0 +1,56 @@
+"""A process that writes for a run: its look at the brokers, and its slots."""
+
+import logging
+import time
+
+from spark_kafka_source.chance import CHANCE
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.slots import RANDOM_BITS, Slot, Slots
+from spark_kafka_source.exactly_once.stories import Story
+from spark_kafka_source.producer import Beginning, Generation, ProducerId
+
+logger = logging.getLogger(__name__)
+
+
+class Worker:
+    """One process's part in the writes of a run, or of a plain batch. For one thread at a time."""
+
+    def __init__(
+        self, names: Names, run_id: str, generation: Generation, transaction_timeout_ms: int
+    ) -> None:
+        self._names = names
+        self.generation = generation
+        self.transaction_timeout_ms = transaction_timeout_ms
+        self.seen: ProducerId | None = None
+        """The control id's producer, as `look` has seen it."""
+        owner = CHANCE.getrandbits(RANDOM_BITS)
+        self._slots = Slots(names, run_id, owner, generation, transaction_timeout_ms)
+
+    def look(self, batch: BatchId) -> Story[None]:
+        """Look at the brokers before the first transaction; see `looking`."""
+        self.seen = yield from seen_at_rest(self._names)
+        try:
+            yield from end_earlier(batch)
+        except KafkaError as error:
+            logger.warning("What is decided and not ended is left to the driver: %s", error)
+
+    def begin(self, batch_id: int) -> Story[Slot]:
+        """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""
+        return (yield from self._slots.begin(batch_id, _now_ms()))
+
+    def begin_anew(self, refused: Slot) -> Story[Slot]:
+        """Return a new slot in place of one whose epoch brokers refuse."""
+        self._slots.retire(refused)
+        return (yield from self._slots.new(refused.batch_id, _now_ms()))
+
+    def beginning(self, slot: Slot) -> Beginning:
+        """Return what a producer begins with in a slot."""
+        by_seconds = None if slot.until_ms is None else slot.until_ms / 1000
+        return Beginning(slot.transactional_id, slot.producer, self.generation, by_seconds)
+
+
+def _now_ms() -> int:
+    return int(time.monotonic() * 1000)
