@@ -1,6 +1,7 @@
 """The steps of an exactly-once writer in a task, and its steps on the driver."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,12 +23,22 @@ from spark_kafka_source.producer import (
     PreparedTransaction,
     ProducerId,
 )
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
     ProduceRequest,
+)
+from spark_kafka_source.protocol.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    TxnOffsetCommitRequest,
 )
 from spark_kafka_source.spark.kept import Kept
 from spark_kafka_source.spark.sink import exactly_once
@@ -275,6 +286,34 @@ def test_an_id_whose_transaction_has_ended_is_used_again(broker: MemoryBroker) -
     asked = [each.transactional_id for each in broker.requests(InitProducerIdRequest)]
     in_tasks = [each for each in asked if not str(each).endswith(".control")]
     assert len(in_tasks) == (1 if broker.cluster.features else 3)
+
+
+def test_what_a_micro_batch_of_16_tasks_asks(broker: MemoryBroker) -> None:
+    """The third one of a run: nothing has to be looked up any more."""
+    found = guarantee(broker)
+    for batch_id in range(3):
+        before = len(broker.seen)
+        attempts = [replace(IN_STREAM, partition=each, batch_id=batch_id) for each in range(16)]
+        commit(broker, *(write(found, each, "a") for each in attempts))
+    asked = Counter(type(each.request) for each in broker.seen[before:])
+    del asked[ApiVersionsRequest]  # Of new connections.
+    driver: dict[type[Request[Any]], int] = {
+        MetadataRequest: 1,  # To list the brokers.
+        ListTransactionsRequest: 1,
+        TxnOffsetCommitRequest: 1,
+        EndTxnRequest: 17,
+    }
+    if broker.cluster.features:
+        assert asked == {**driver, ProduceRequest: 16, DescribeTransactionsRequest: 1}
+        return
+    assert asked == {
+        **driver,
+        ProduceRequest: 16,
+        AddPartitionsToTxnRequest: 16,
+        AddOffsetsToTxnRequest: 1,
+        InitProducerIdRequest: 17,
+        DescribeTransactionsRequest: 16 + 2,
+    }
 
 
 def test_an_id_whose_transaction_is_open_is_refused_and_left(second: MemoryBroker) -> None:

@@ -1,0 +1,162 @@
+"""A worker's slots and its look, without IO."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.exactly_once.looking import LOOKS, seen_at_rest
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots, TooManySlotsError
+from spark_kafka_source.exactly_once.stories import (
+    DescribeTransactions,
+    EndTxn,
+    Heard,
+    InitProducerId,
+    Pause,
+    Request,
+    Story,
+)
+from spark_kafka_source.producer import Generation, ProducerId
+
+FIRST, SECOND = Generation.FIRST, Generation.SECOND
+NAMES = Names("p")
+TIMEOUT_MS = 60_000
+HALF_MS = TIMEOUT_MS // 2
+BEGUN = ProducerId(1, 4)
+
+
+def told(story: Story[Any], answers: Iterable[Any] = ()) -> tuple[Any, list[Request]]:
+    """Tell a story with these answers. Return its result, and what it has asked."""
+    asked: list[Request] = []
+    left = iter(answers)
+    try:
+        requests = next(story)
+        while True:
+            asked += requests
+            requests = story.send(Heard([next(left) for _ in requests], 0))
+    except StopIteration as end:
+        return end.value, asked
+
+
+def new_slots(generation: Generation) -> Slots:
+    return Slots(NAMES, "run", 7, generation, TIMEOUT_MS)
+
+
+def first_slot(slots: Slots, producer: ProducerId = BEGUN) -> Slot:
+    slot, asked = told(slots.begin(0, 1_000), [producer])
+    assert asked == [InitProducerId(slot.transactional_id)]
+    assert not slot.is_guess
+    return slot  # type: ignore[no-any-return]
+
+
+def described(slot: Slot, state: str, epoch: int) -> dict[str, TransactionDescription]:
+    producer = slot.producer._replace(epoch=epoch)
+    name = slot.transactional_id
+    return {name: TransactionDescription(name, state, producer, TIMEOUT_MS, 5, (), 0)}
+
+
+def test_in_time_the_next_epoch_is_taken_without_a_request() -> None:
+    slots = new_slots(SECOND)
+    slot = first_slot(slots)
+    following, asked = told(slots.begin(1, 1_000 + HALF_MS - 1))
+    assert asked == []
+    assert following.transactional_id == slot.transactional_id
+    assert following.producer == ProducerId(1, 5)
+    assert following.until_ms == 1_000 + HALF_MS
+    assert following.is_guess
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "PrepareCommit"])
+def test_later_it_is_asked_whether_the_earlier_one_was_committed(state: str) -> None:
+    slots = new_slots(SECOND)
+    slot = first_slot(slots)
+    following, asked = told(slots.begin(1, 1_000 + HALF_MS), [described(slot, state, 5)])
+    assert [type(each) for each in asked] == [DescribeTransactions]
+    assert following.producer == ProducerId(1, 5)
+    assert not following.is_guess
+
+
+@pytest.mark.parametrize(
+    ("state", "epoch"),
+    [
+        ("Ongoing", 4),
+        ("CompleteAbort", 5),
+        ("PrepareAbort", 5),
+        # The end of the transaction before, as a former coordinator tells it.
+        ("CompleteCommit", 4),
+    ],
+)
+def test_any_other_slot_is_never_used_again(state: str, epoch: int) -> None:
+    slots = new_slots(SECOND)
+    slot = first_slot(slots)
+    answers = [described(slot, state, epoch), ProducerId(2, 0)]
+    other, _ = told(slots.begin(1, 1_000 + HALF_MS), answers)
+    assert other.transactional_id != slot.transactional_id
+    assert other.producer == ProducerId(2, 0)
+
+
+def test_an_epoch_that_has_no_next_one_is_not_guessed() -> None:
+    slots = new_slots(SECOND)
+    slot = first_slot(slots, ProducerId(1, 32_766))
+    answers = [described(slot, "CompleteCommit", 0)]
+    following, asked = told(slots.begin(1, 1_000), answers)
+    assert [type(each) for each in asked] == [DescribeTransactions]
+    assert following.producer == ProducerId(1, 0)
+
+
+def test_in_the_first_generation_each_transaction_has_an_epoch_of_its_own() -> None:
+    slots = new_slots(FIRST)
+    slot = first_slot(slots)
+    answers = [described(slot, "CompleteCommit", 4), ProducerId(1, 5)]
+    following, asked = told(slots.begin(1, 1_000), answers)
+    assert [type(each) for each in asked] == [DescribeTransactions, InitProducerId]
+    assert following.transactional_id == slot.transactional_id
+    assert following.producer == ProducerId(1, 5)
+
+
+def test_two_attempts_of_a_micro_batch_have_two_slots() -> None:
+    slots = new_slots(SECOND)
+    first, second = first_slot(slots), first_slot(slots, ProducerId(2, 0))
+    assert first.transactional_id != second.transactional_id
+    again = [told(slots.begin(1, 1_000))[0] for _ in range(2)]
+    assert {each.transactional_id for each in again} == {
+        first.transactional_id,
+        second.transactional_id,
+    }
+
+
+def test_a_worker_has_so_many_slots_and_no_more() -> None:
+    slots = new_slots(SECOND)
+    ids = {first_slot(slots).transactional_id for _ in range(1 << SLOT_BITS)}
+    assert len(ids) == 1 << SLOT_BITS
+    with pytest.raises(TooManySlotsError, match="1024 transactional ids"):
+        told(slots.begin(0, 1_000))
+
+
+# -- the look --------------------------------------------------------------------------------------
+
+
+def of_control(state: str, epoch: int) -> dict[str, TransactionDescription]:
+    producer = ProducerId(9, epoch)
+    return {"p.control": TransactionDescription("p.control", state, producer, 1, 5, (), 0)}
+
+
+def test_a_look_waits_for_a_decision_that_is_about_to_be_made() -> None:
+    answers = [of_control("Ongoing", 1), None, of_control("CompleteCommit", 2)]
+    seen, asked = told(seen_at_rest(NAMES), answers)
+    assert seen == ProducerId(9, 2)
+    assert [type(each) for each in asked] == [DescribeTransactions, Pause, DescribeTransactions]
+
+
+def test_a_decision_that_is_left_half_made_is_aborted_after_a_while() -> None:
+    waits = [of_control("Ongoing", 1), None] * (LOOKS - 1)
+    ended = [of_control("Ongoing", 1), ProducerId(9, 2), of_control("CompleteAbort", 2)]
+    seen, asked = told(seen_at_rest(NAMES), [*waits, *ended])
+    assert seen == ProducerId(9, 2)
+    assert EndTxn("p.control", ProducerId(9, 1), commit=False) in asked
+
+
+def test_a_new_prefix_has_no_producer() -> None:
+    assert told(seen_at_rest(NAMES), [{"p.control": None}])[0] is None

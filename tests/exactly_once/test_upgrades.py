@@ -1,0 +1,158 @@
+"""A cluster is upgraded or downgraded in the midst of a run, and decisions of version 0.2.0."""
+
+import json
+from typing import Any
+
+import pytest
+
+from spark_kafka_source.exactly_once import Work
+from spark_kafka_source.producer import Generation, PreparedTransaction
+from spark_kafka_source.topic_partition import TopicPartition
+from tests.exactly_once.conftest import SECOND_LEVEL, Trial, in_memory_trial, transaction_of
+from tests.exactly_once.dying import CrashError, decided, dies_at
+from tests.exactly_once.query import Run
+from tests.exactly_once.steps import Step
+from tests.memory_broker import MemoryBroker
+from tests.memory_broker.cluster import Pending
+from tests.producer.transactional import begin_as
+
+FIRST, SECOND = Generation.FIRST, Generation.SECOND
+CHANGES = pytest.mark.parametrize(
+    ("before", "after"), [(FIRST, SECOND), (SECOND, FIRST)], ids=["upgrade", "downgrade"]
+)
+
+
+@pytest.fixture
+def broker() -> Any:
+    with MemoryBroker(2) as broker:
+        yield broker
+
+
+@pytest.fixture
+def trial(broker: MemoryBroker, topic: str) -> Trial:
+    return in_memory_trial(broker, topic)
+
+
+def finalise(broker: MemoryBroker, generation: Generation) -> None:
+    broker.cluster.features.clear()
+    broker.cluster.features.update(SECOND_LEVEL if generation is SECOND else {})
+
+
+@CHANGES
+def test_processes_go_on_as_they_began(
+    before: Generation, after: Generation, broker: MemoryBroker, trial: Trial
+) -> None:
+    finalise(broker, before)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    finalise(broker, after)
+    for batch_id in (1, 2):
+        run.commit(batch_id, run.write(batch_id))
+    assert run.worker is not None
+    assert run.worker.generation is before
+    run = trial.query.start()
+    run.commit(3, run.write(3))
+    assert run.worker is not None
+    assert run.worker.generation is after
+    trial.judge()
+
+
+@CHANGES
+def test_workers_of_both_generations_in_one_micro_batch(
+    before: Generation, after: Generation, broker: MemoryBroker, trial: Trial
+) -> None:
+    """Some have begun before the change. The driver takes the first generation then."""
+    query = trial.query
+    finalise(broker, before)
+    old = query.start()
+    old.commit(0, old.write(0))
+    finalise(broker, after)
+    new = Run(query, old.run_id)
+    for batch_id in (1, 2):
+        with old.producer() as producer:
+            prepared = [
+                each.write_task(producer, batch_id, task) for task, each in enumerate((old, new))
+            ]
+        both = Run(query, old.run_id, old.worker, FIRST)
+        both.commit(batch_id, prepared)
+    new.commit(3, new.write(3))
+    trial.judge()
+
+
+@CHANGES
+def test_a_kept_driver_of_the_other_generation(
+    before: Generation, after: Generation, broker: MemoryBroker, trial: Trial
+) -> None:
+    """Tasks of the same run write in the other one. Another object commits for them."""
+    query = trial.query
+    run = query.start()
+    for batch_id, generation in enumerate((before, after, before, after)):
+        finalise(broker, generation)
+        run.worker = None
+        winners = run.write(batch_id)
+        with run.driver() as driver:
+            assert run.worker is not None
+            seen = frozenset({run.worker.seen})
+            driver.commits.commit(Work(run.batch(batch_id), tuple(winners), query.where, seen))
+    trial.judge()
+
+
+# -- version 0.2.0 ---------------------------------------------------------------------------------
+
+
+def write_as_0_2_0(run: Run, batch_id: int) -> list[PreparedTransaction]:
+    """Write the rows of two tasks under the ids of that version."""
+    query = run.query
+    found = []
+    for task in range(2):
+        with run.producer() as producer:
+            task_id = query.names.task_id(run.run_id, task, 0)
+            begin_as(producer, str(task_id), query.timeout_ms)
+            for row, value in enumerate(query.values(batch_id, task)):
+                producer.send(query.topic, value, partition=(task + row) % query.partitions)
+                query.written.add(value)
+            prepared = producer.prepare_transaction()
+        assert prepared is not None
+        found.append(prepared)
+    return found
+
+
+def as_0_2_0(broker: MemoryBroker, trial: Trial) -> None:
+    """Take the fields away that the last decision would not have."""
+    query = trial.query
+    text = json.loads(broker.cluster.metadata[query.prefix, query.where])
+    for each in ("control", "rows", "bytes"):
+        text.pop(each, None)
+    pending = Pending(text["batch"], next(broker.cluster.commits), json.dumps(text))
+    broker.cluster.commit(query.prefix, TopicPartition(query.topic, 0), pending)
+
+
+@pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
+@pytest.mark.parametrize("step", [Step.DECIDED, Step.ONE_ENDED, Step.ENDED], ids=str)
+def test_a_decision_of_0_2_0_is_ended(
+    step: Step, generation: Generation, broker: MemoryBroker, trial: Trial
+) -> None:
+    old = trial.query.start()
+    old.look(0)
+    winners = write_as_0_2_0(old, 0)
+    with pytest.raises(CrashError):
+        old.commit(0, winners, dies_at(step))
+    as_0_2_0(broker, trial)
+    finalise(broker, generation)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    assert {transaction_of(broker, each).state for each in winners} == {"CompleteCommit"}
+    run.commit(1, run.write(1))
+    trial.judge()
+
+
+def test_a_decision_has_all_that_0_2_0_reads(broker: MemoryBroker, trial: Trial) -> None:
+    """It ends transactions by their ids, producers and starts, and leaves other fields aside."""
+    finalise(broker, SECOND)
+    run = trial.query.start()
+    winners = decided(run)
+    text = json.loads(broker.cluster.metadata[trial.query.prefix, trial.query.where])
+    assert text.keys() >= {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
+    assert text["v"] == 1
+    assert broker.cluster.committed[trial.query.prefix] == {trial.query.where: 0}
+    assert len(winners) == 2
