@@ -24,7 +24,7 @@ LEFT_OUT = (
     "pyarrow.compute",
     "spark_kafka_source.admin",
     "spark_kafka_source.consumer.kafka_consumer",
-    "spark_kafka_source.exactly_once.two_phase",
+    "spark_kafka_source.exactly_once.driver",
     "spark_kafka_source.groups.assignors",
     "spark_kafka_source.net.sasl.mechanism",
     "spark_kafka_source.producer.kafka_producer",

@@ -36,7 +36,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 T = TypeVar("T")
 
 # A control transaction is open for some milliseconds. In any case the next driver aborts it.
-CONTROL_TIMEOUT_MS = 60_000
+_CONTROL_TIMEOUT_MS = 60_000
 # This version reads all topics of one group, and only stable offsets (KIP-447).
 _OFFSET_FETCH = 7
 # Another driver may write between the reads of two parts, unless it is fenced.
@@ -84,7 +84,7 @@ class Decisions:
 
         A decision that another driver has not finished is aborted.
         """
-        return await self._coordinator.init_producer_id(CONTROL_TIMEOUT_MS)
+        return await self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
     async def record(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
         """Write a decision. It becomes valid by `decide`.
@@ -153,7 +153,7 @@ class Decisions:
         begun = {control_id: Begun(after)}
         found = (await describe_transactions(self._client, begun, begun=begun))[control_id]
         if after == control:  # In the first generation an end leaves the epoch as it was.
-            renew = partial(self._coordinator.init_producer_id, CONTROL_TIMEOUT_MS, control)
+            renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
             after = await self._of_last_driver(renew)
         return Look(after, kept, found)
 

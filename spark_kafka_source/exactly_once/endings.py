@@ -5,9 +5,10 @@ The outcome of a decided transaction is read from the last transaction under its
 - The same start: its state tells the outcome, whatever its epoch. Some brokers of the second
   generation (4.0.0, KAFKA-19367) raise the epoch twice when a transaction times out. So an epoch
   alone cannot tell an aborted transaction from a later one.
-- Another start: the worker that owns the id went on. It does so only after a commit, or so early
-  that its transaction could not have timed out (`slots`). So the decided one is committed.
-- No transaction: brokers have forgotten it, and nobody knows.
+- Another start, and a later epoch: the worker that owns the id went on. It does so only after a
+  commit, or so early that its transaction could not have timed out (`slots`). So the decided one is
+  committed.
+- No transaction, or an earlier one: brokers have forgotten the decided one, and nobody knows.
 """
 
 import logging
@@ -60,11 +61,19 @@ def outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
     """Return the outcome of a winner, from the last transaction under its id."""
     if found is None:
         return Outcome.UNKNOWN
-    if found.started_at_ms != winner.started_at_ms or found.state in COMMITTED:
+    if found.started_at_ms != winner.started_at_ms:
+        return Outcome.COMMITTED if _is_later(found, winner) else Outcome.UNKNOWN
+    if found.state in COMMITTED:
         return Outcome.COMMITTED
     if found.state in ABORTED:
         return Outcome.ABORTED
     return Outcome.OPEN if found.producer == winner.producer else Outcome.UNKNOWN
+
+
+def _is_later(found: TransactionDescription, winner: Winner) -> bool:
+    if found.producer.producer_id != winner.producer.producer_id:  # Its epochs have come to an end.
+        return True
+    return found.producer.epoch > winner.producer.epoch
 
 
 def begun(winner: Winner) -> tuple[str, Begun]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decisions import CONTROL_TIMEOUT_MS, Decisions
+from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.endings import Transactions
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import (
@@ -39,9 +39,9 @@ class Telling:
         client: KafkaClient,
         names: Names,
         generation: Generation,
-        transaction_timeout_ms: int = CONTROL_TIMEOUT_MS,
+        transaction_timeout_ms: int = 0,
     ) -> None:
-        """`transaction_timeout_ms` is for the transactions of tasks."""
+        """`transaction_timeout_ms` is that of tasks. A driver begins none of their transactions."""
         self._client, self._names, self._generation = client, names, generation
         self._timeout_ms = transaction_timeout_ms
         self._decisions = Decisions(client, names, generation)
@@ -111,10 +111,10 @@ class Telling:
         self._clock.has_begun(sent_seconds, request.control)
 
     async def _init(self, transactional_id: str) -> ProducerId:
-        is_control = transactional_id == self._names.control_id
-        timeout_ms = CONTROL_TIMEOUT_MS if is_control else self._timeout_ms
+        if transactional_id == self._names.control_id:
+            return await self._decisions.fence()
         coordinator = TransactionCoordinator(self._client, transactional_id, self._generation)
-        return await coordinator.init_producer_id(timeout_ms)
+        return await coordinator.init_producer_id(self._timeout_ms)
 
     async def _described(
         self, request: DescribeTransactions

@@ -671,6 +671,23 @@ def test_an_abort_whose_topic_is_deleted_does_not_wait_for_it(
     assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
 
 
+def test_a_driver_that_remembers_goes_on_after_an_error(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    """Code in foreachBatch has swallowed it. Nobody has fenced, and nothing was decided."""
+    query = trial.query
+    run = query.start()
+    with run.driver() as driver:
+        driver.commit(run.batch(0), run.write(0), query.where)
+        winners = run.write(1)
+        time_out(broker, winners[0])
+        with pytest.raises(TransactionTimedOutError):
+            driver.commit(run.batch(1), winners, query.where)
+        driver.commit(run.batch(2), run.write(2), query.where)
+    query.written -= {*query.values(1, 0), *query.values(1, 1)}
+    trial.judge()
+
+
 # -- what others have left open --------------------------------------------------------------------
 
 

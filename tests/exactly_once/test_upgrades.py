@@ -7,10 +7,19 @@ import pytest
 
 from spark_kafka_source.exactly_once import Work
 from spark_kafka_source.producer import Generation, PreparedTransaction
+from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import SECOND_LEVEL, Trial, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import (
+    PARTITIONS,
+    PROPERTIES,
+    SECOND_LEVEL,
+    Trial,
+    in_memory_trial,
+    transaction_of,
+)
 from tests.exactly_once.dying import CrashError, decided, dies_at
-from tests.exactly_once.query import Run
+from tests.exactly_once.judge import found_by_confluent
+from tests.exactly_once.query import Query, Run
 from tests.exactly_once.steps import Step
 from tests.memory_broker import MemoryBroker
 from tests.memory_broker.cluster import Pending
@@ -88,13 +97,40 @@ def test_a_kept_driver_of_the_other_generation(
     run = query.start()
     for batch_id, generation in enumerate((before, after, before, after)):
         finalise(broker, generation)
-        run.worker = None
+        run = Run(query, run.run_id)  # Its worker is another process.
         winners = run.write(batch_id)
         with run.driver() as driver:
             assert run.worker is not None
             seen = frozenset({run.worker.seen})
             driver.commits.commit(Work(run.batch(batch_id), tuple(winners), query.where, seen))
     trial.judge()
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_a_real_cluster_that_goes_back_and_forth(topic: str) -> None:
+    with LocalKafka(properties=PROPERTIES) as kafka:
+        kafka.create_topic(topic, PARTITIONS)
+        query = Query(kafka.bootstrap_servers, topic, PARTITIONS)
+        trial = Trial(query, found_by_confluent)
+        batches = iter(range(100))
+        run = query.start()
+        for how, level, generation in (
+            ("start", 2, SECOND),
+            ("downgrade", 1, SECOND),
+            ("start", 1, FIRST),
+            ("upgrade", 2, FIRST),
+            ("start", 2, SECOND),
+        ):
+            if how == "start":
+                run = query.start()
+            else:
+                kafka.tool("features", how, "--feature", f"transaction.version={level}")
+            with run.driver() as driver:
+                for batch_id in (next(batches), next(batches)):
+                    driver.commit(run.batch(batch_id), run.write(batch_id), query.where)
+            assert run.look(0).generation is generation
+        trial.judge()
 
 
 # -- version 0.2.0 ---------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 import logging
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -218,7 +219,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         prepared = _prepared(written)
         if batch is None and not prepared:
             return
-        with kept_commits.lent(self._committing(written)) as commits:
+        with _lent(self._committing(written)) as commits:
             if batch is None:
                 commits.end_all(prepared)
             elif (where := _where(written)) is None:
@@ -241,7 +242,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             return
         if batch is None:
             self._mark_aborted(written[0].attempt if written else Attempt(0, 0))
-        with kept_commits.lent(self._committing(written)) as commits:
+        with _lent(self._committing(written)) as commits:
             if batch is None:
                 commits.abort_all(_prepared(written), self.write_id)
             else:
@@ -358,3 +359,21 @@ class _Committing:
 
 kept_commits: Kept[_Committing, Commits] = Kept(_Committing.begin, Commits.close)
 """The driver's memory and connections, kept from one micro-batch to the next."""
+
+
+@contextmanager
+def _lent(committing: _Committing) -> Iterator[Commits]:
+    """Take commits and put them back. They remember what they have decided, also after an error.
+
+    Code in foreachBatch may swallow the error and go on.
+    """
+    commits = kept_commits.take(committing)
+    try:
+        yield commits
+    except KafkaError:
+        kept_commits.put(committing, commits)
+        raise
+    except BaseException:
+        commits.close()
+        raise
+    kept_commits.put(committing, commits)

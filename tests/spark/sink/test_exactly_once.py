@@ -657,11 +657,18 @@ def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, Fak
     assert not found.closed
 
 
-def test_connections_are_closed_after_an_error(made: list[tuple[str, FakeCommit]]) -> None:
+@pytest.mark.parametrize(
+    ("error", "is_kept"), [(KafkaTimeoutError("no coordinator"), True), (ValueError(), False)]
+)
+def test_what_was_decided_is_remembered_after_an_error_of_brokers(
+    error: Exception, is_kept: bool, made: list[tuple[str, FakeCommit]]
+) -> None:
+    """Code in foreachBatch may swallow it and go on."""
     guarantee().commit([WRITTEN], 7)
-    made[0][1].fails = KafkaTimeoutError("no coordinator")
-    with pytest.raises(KafkaTimeoutError):
+    made[0][1].fails = error
+    with pytest.raises(type(error)):
         guarantee().commit([WRITTEN], 8)
-    assert made[0][1].closed == 1
+    assert made[0][1].closed == int(not is_kept)
+    made[0][1].fails = None
     guarantee().commit([WRITTEN], 8)
-    assert len(made) == 2
+    assert len(made) == (1 if is_kept else 2)
