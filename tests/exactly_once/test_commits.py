@@ -671,9 +671,7 @@ def test_an_abort_whose_topic_is_deleted_does_not_wait_for_it(
     assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
 
 
-def test_a_driver_that_remembers_goes_on_after_an_error(
-    broker: MemoryBroker, trial: Trial
-) -> None:
+def test_a_driver_that_remembers_goes_on_after_an_error(broker: MemoryBroker, trial: Trial) -> None:
     """Code in foreachBatch has swallowed it. Nobody has fenced, and nothing was decided."""
     query = trial.query
     run = query.start()
