@@ -17,7 +17,7 @@ _WARM_UP = 200
 
 
 @contextmanager
-def _consumer(servers: str, topic: str, **settings: object) -> Iterator[KafkaConsumer]:
+def _consumer(servers: str, topic: str, **settings: int) -> Iterator[KafkaConsumer]:
     with KafkaConsumer(bootstrap_servers=servers, group_id="calls", **settings) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         consumer.seek_to_beginning()
