@@ -17,8 +17,10 @@ _WARM_UP = 200
 
 
 @contextmanager
-def _consumer(servers: str, topic: str, **settings: int) -> Iterator[KafkaConsumer]:
-    with KafkaConsumer(bootstrap_servers=servers, group_id="calls", **settings) as consumer:
+def _consumer(servers: str, topic: str, most: int = 500) -> Iterator[KafkaConsumer]:
+    with KafkaConsumer(
+        bootstrap_servers=servers, group_id="calls", max_poll_records=most
+    ) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         consumer.seek_to_beginning()
         yield consumer
@@ -27,7 +29,7 @@ def _consumer(servers: str, topic: str, **settings: int) -> Iterator[KafkaConsum
 @contextmanager
 def poll_one(servers: str, topic: str) -> Iterator[Callable[[], object]]:
     """Poll one record, fetched ahead with others."""
-    with _consumer(servers, topic, max_poll_records=1) as consumer:
+    with _consumer(servers, topic, most=1) as consumer:
         yield lambda: next(iter(consumer.poll(10_000)))
 
 
@@ -43,7 +45,7 @@ def poll_none(servers: str, topic: str) -> Iterator[Callable[[], object]]:
 @contextmanager
 def commit(servers: str, topic: str) -> Iterator[Callable[[], object]]:
     """Commit a position, and wait."""
-    with _consumer(servers, topic, max_poll_records=1) as consumer:
+    with _consumer(servers, topic, most=1) as consumer:
         consumer.poll(10_000)
         yield consumer.commit
 
