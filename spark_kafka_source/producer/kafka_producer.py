@@ -17,6 +17,7 @@ import pyarrow as pa
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.given_objects import refuse_async
 from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.reporting import (
@@ -233,6 +234,8 @@ class KafkaProducer:
         raises `ConfigurationError` for a schema that the registry does not have, and
         `RegistryUnavailableError`.
         """
+        if on_delivery is not None:
+            refuse_async("on_delivery", on_delivery, "function")
         with spelt(self._config.spelling):
             self._check_open()
             added = given_headers(topic, headers)
@@ -261,6 +264,11 @@ class KafkaProducer:
             return False
         most = min(self._config.max_request_size, self._config.buffer_memory)
         return self._accumulator.memory.free >= most
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether there is a `transactional.id`."""
+        return self._transaction is not None
 
     def send_columns(
         self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
