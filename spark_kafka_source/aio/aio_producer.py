@@ -37,6 +37,7 @@ class AIOProducer:
 
     def __init__(self, *positional: Any, **configuration: Any) -> None:
         self._producer = KafkaProducer(*positional, **configuration)
+        self._has_one_line = self._producer.is_transactional
         self._lines = Lines()
 
     async def __aenter__(self) -> "AIOProducer":
@@ -137,7 +138,7 @@ class AIOProducer:
         return await self._lines.call(self._line_of(topic), call)
 
     def _line_of(self, topic: str | None) -> str | None:
-        return None if self._producer.is_transactional else topic
+        return None if self._has_one_line else topic
 
 
 def _awaitable(sent: SendFuture) -> "asyncio.Future[RecordMetadata]":

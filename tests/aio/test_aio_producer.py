@@ -10,7 +10,7 @@ import pytest
 
 from spark_kafka_source import AIOProducer, KafkaProducer
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, error_named
-from spark_kafka_source.producer import UnsendableRecordError
+from spark_kafka_source.producer import UnknownPartitionError, UnsendableRecordError
 from spark_kafka_source.producer.transaction import TransactionStateError
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
@@ -122,6 +122,26 @@ def test_waiting_records_of_a_topic_keep_their_order(
 
     held(write())
     assert values(logs[0]) == [b"0", *(b"%d" % each for each in range(5, 50)), b"last"]
+
+
+def test_a_record_waits_for_earlier_ones_of_its_topic(
+    broker: MemoryBroker, logs: list[PartitionLog]
+) -> None:
+    async def write() -> None:
+        async with writing(broker) as producer:
+            await producer.partitions_for("t")
+            answers = broker.hold(MetadataRequest)
+            unknown = asyncio.create_task(producer.send("t", b"a", partition=2))
+            known = asyncio.create_task(producer.send("t", b"b", partition=1))
+            await asyncio.to_thread(broker.wait_for, MetadataRequest, 2)
+            assert not known.done()
+            answers.release()
+            with pytest.raises(UnknownPartitionError):
+                await unknown
+            await known
+
+    held(write())
+    assert values(logs[1]) == [b"b"]
 
 
 @pytest.mark.usefixtures("clock")
