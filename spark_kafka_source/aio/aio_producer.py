@@ -37,8 +37,8 @@ class AIOProducer:
 
     def __init__(self, *positional: Any, **configuration: Any) -> None:
         self._producer = KafkaProducer(*positional, **configuration)
-        self._has_one_line = self._producer.is_transactional
         self._lines = Lines()
+        self._has_one_line = False
 
     async def __aenter__(self) -> "AIOProducer":
         return self
@@ -111,6 +111,7 @@ class AIOProducer:
 
     async def init_transactions(self) -> None:
         """Take the `transactional.id`: fence the producer that had it, abort its transaction."""
+        self._has_one_line = True  # It takes no record before.
         await self._call(self._producer.init_transactions)
 
     async def begin_transaction(self) -> None:

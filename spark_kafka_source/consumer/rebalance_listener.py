@@ -111,21 +111,13 @@ def given_listener(
     if not any(found.values()):
         said = f"is of type {type(given).__name__}, which does nothing"
         raise ConfigurationError(argument, said, f"Give it one of {', '.join(_METHODS)}")
-    told = {
-        name: _told(argument, name, each, consumer, may_wait=may_wait)
-        for name, each in found.items()
-    }
+    told = {name: _told(argument, name, each, consumer, may_wait) for name, each in found.items()}
     revoked = told[_REVOKED] or _nothing
     return GivenListener(revoked, told[_ASSIGNED] or _nothing, told[_LOST] or revoked)
 
 
 def _told(
-    argument: str,
-    name: str,
-    called: Callable[..., Any] | None,
-    consumer: object,
-    *,
-    may_wait: bool,
+    argument: str, name: str, called: Callable[..., Any] | None, consumer: object, may_wait: bool
 ) -> Told | None:
     if called is None:
         return None

@@ -223,7 +223,7 @@ class KafkaProducer:
         """Send one record, and return at once. `result` of the returned future waits for it.
 
         `timestamp_ms` is in milliseconds since 1970; the default is now. The producer's thread
-        calls `on_delivery` with the `RecordMetadata`, or with the error.
+        calls `on_delivery`, a plain function, with the `RecordMetadata` or with the error.
 
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
         Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`.
@@ -264,11 +264,6 @@ class KafkaProducer:
             return False
         most = min(self._config.max_request_size, self._config.buffer_memory)
         return self._accumulator.memory.free >= most
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether there is a `transactional.id`."""
-        return self._transaction is not None
 
     def send_columns(
         self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
