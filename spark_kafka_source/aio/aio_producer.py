@@ -30,9 +30,9 @@ class AIOProducer:
     Settings and errors are those of `KafkaProducer`, whose thread sends the records. Calls that may
     wait, for metadata or for room, wait in a few other threads, those of one topic one after the
     other. So the records of a topic keep their order, and a topic that is missing holds up no
-    other. With a `transactional.id` all calls that may wait are made one after the other: a
-    transaction ends after the sends that were begun before. A call that is cancelled while it waits
-    in a thread goes on: its record may still be written.
+    other. With a `transactional.id` all of these calls are made one after the other: a transaction
+    ends after the sends that were begun before. A call that is cancelled while it waits in a thread
+    goes on: its record may still be written.
     """
 
     def __init__(self, *positional: Any, **configuration: Any) -> None:
