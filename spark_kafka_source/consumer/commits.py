@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.given_objects import refuse_async, refuse_awaitable
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
@@ -109,6 +110,8 @@ class Commits:
 
     def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
         """Commit without waiting. A later call, such as `attend`, runs the callback."""
+        if callback is not None:
+            refuse_async("callback", callback, "function")
         self._needed_group()
         wanted = self._wanted(offsets)
         self._run_callbacks()
@@ -283,7 +286,8 @@ class Commits:
                 commit = self._finished.popleft()
                 self._on_commit(commit.took_ms)
                 if commit.callback is not None:
-                    commit.callback(commit.offsets, commit.error)
+                    result: object = commit.callback(commit.offsets, commit.error)
+                    refuse_awaitable("callback", result, "function")
         finally:
             self._is_telling = False
 

@@ -4,14 +4,17 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 
 from spark_kafka_source import AIOConsumer, KafkaConsumer, TopicPartition
+from spark_kafka_source.aio import hold
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from tests.aio.conftest import others
 from tests.consumer.consumers import IN_GROUP, QUICK, T0, T1, fill
 from tests.memory_broker import Action, MemoryBroker
 
@@ -108,6 +111,64 @@ def test_a_cancelled_poll_loses_nothing(broker: MemoryBroker) -> None:
     assert held(read()) == list(range(10))
 
 
+@pytest.mark.usefixtures("clock")
+def test_other_tasks_have_their_turn_while_there_is_a_backlog(broker: MemoryBroker) -> None:
+    fill(broker, T0, 100)
+
+    async def read() -> list[int]:
+        async with consuming(broker, max_poll_records=1) as polling:
+            polling.assign([T0])
+            while not len(await polling.poll(60_000)):
+                pass
+            with others() as of_poll:
+                for _ in range(200):
+                    await polling.poll(60_000)
+        async with consuming(broker, max_poll_records=500) as looping:
+            looping.assign([T0])
+            records = aiter(looping)
+            await anext(records)
+            with others() as of_loop:
+                for _ in range(400):
+                    await anext(records)
+        return [len(of_poll), len(of_loop)]
+
+    of_poll, of_loop = held(read())
+    assert of_poll >= 19
+    assert 39 <= of_loop <= 45
+
+
+def test_a_cancelled_turn_loses_nothing(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look at the clock is a turn, so each cancellation comes in one."""
+    monkeypatch.setattr(hold, "_TURN_SECONDS", 0)
+    fill(broker, T0, 2)
+    found: list[int] = []
+
+    async def loop(consumer: AIOConsumer) -> None:
+        async for record in consumer:
+            found.append(record.offset)
+
+    async def poll(consumer: AIOConsumer) -> None:
+        while len(found) < 20:
+            found.extend(each.offset for each in await consumer.poll())
+
+    async def read() -> None:
+        async with consuming(broker, max_poll_records=2) as consumer:
+            consumer.assign([T0])
+            reading: Any
+            for reading in (loop, poll, loop, poll, poll, loop, loop):
+                before, task = len(found), asyncio.create_task(reading(consumer))
+                while len(found) == before:
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+            await poll(consumer)
+
+    held(read())
+    assert found == list(range(20))
+
+
 def test_two_tasks_at_once_are_refused(broker: MemoryBroker) -> None:
     async def read() -> None:
         async with consuming(broker) as consumer:
@@ -160,6 +221,47 @@ def test_a_listener_may_wait(broker: MemoryBroker) -> None:
     told, committed = held(read())
     assert told == ["assigned", "revoked"]
     assert committed.offset == 10
+
+
+def test_a_method_that_returns_something_to_await_is_awaited(broker: MemoryBroker) -> None:
+    told: list[str] = []
+
+    async def tell(what: str, _: object) -> None:
+        await asyncio.sleep(0)
+        told.append(what)
+
+    class Listener:
+        on_partitions_assigned = partial(tell, "assigned")
+
+        def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> Any:
+            return tell("revoked", partitions)
+
+    async def read() -> None:
+        async with consuming(broker, **IN_GROUP) as consumer:
+            consumer.subscribe(["t"], listener=Listener())
+            while not consumer.assignment():
+                await consumer.poll(10)
+
+    held(read())
+    assert told == ["assigned", "revoked"]
+
+
+async def asynchronous(*_: object) -> None: ...
+
+
+def test_an_asynchronous_callback_of_a_commit_is_refused(broker: MemoryBroker) -> None:
+    refused: Any = asynchronous
+
+    async def read() -> None:
+        async with consuming(broker, **IN_GROUP) as consumer:
+            consumer.assign([T0])
+            with pytest.raises(ConfigurationError, match="'callback': is an asynchronous function"):
+                consumer.commit_async({T0: 1}, refused)
+            consumer.commit_async({T0: 1}, lambda *_: refused())
+            with pytest.raises(ConfigurationError, match="returned something to await"):
+                await consumer.commit({T0: 1})
+
+    held(read())
 
 
 def test_a_blocking_consumer_takes_no_listener_that_waits(broker: MemoryBroker) -> None:
