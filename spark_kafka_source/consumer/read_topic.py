@@ -15,7 +15,7 @@ from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.consumer.column_names import checked_columns
-from spark_kafka_source.consumer.partition_arguments import topic_partition
+from spark_kafka_source.consumer.partition_arguments import checked_partition
 from spark_kafka_source.consumer.topic_bounds import Bound, GivenBound
 from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
@@ -233,7 +233,7 @@ def _wanted(topic: Topics) -> dict[str, set[int] | None]:
         if isinstance(each, str):
             found[each] = None
             continue
-        where = topic_partition(each)
+        where = checked_partition(each)
         numbers = found.setdefault(where.topic, set())
         if numbers is not None:
             numbers.add(where.partition)
