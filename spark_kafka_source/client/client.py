@@ -196,7 +196,8 @@ class KafkaClient:
 
         With `is_held`, for an answer that the broker may hold back, only `deadline` counts.
         Otherwise `request.timeout.ms` counts, too. With more than one `most_in_flight` the request
-        goes behind others to the same broker; see `has_room`. See `throttled_seconds`, too.
+        goes behind others to the same broker. `connections` tells whether there is room for it,
+        and how long the broker throttles the client.
         """
         if not is_held:
             deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
@@ -204,14 +205,6 @@ class KafkaClient:
         return Asked(
             self.connections, request, address, deadline, max_version, most_in_flight=most_in_flight
         )
-
-    def has_room(self, broker: Broker, most_in_flight: int) -> bool:
-        """Whether a request can be sent behind those in flight, on the same connection."""
-        return self.connections.has_room(broker.address, most_in_flight)
-
-    def throttled_seconds(self, broker: Broker) -> float:
-        """Return how long the client must still leave a broker alone (KIP-219); at least 0."""
-        return self.connections.throttled_seconds(broker.address)
 
     async def answer_of(self, asked: Asked[R], is_still: Still | None = None) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.

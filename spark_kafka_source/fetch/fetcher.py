@@ -108,7 +108,7 @@ class Fetcher:
         for broker, positions in fetchable.items():
             source = self._source(broker)
             # A broker over its quota expects no request for this time (KIP-219); others go on.
-            if throttled_seconds := self._client.throttled_seconds(broker):
+            if throttled_seconds := self._client.connections.throttled_seconds(broker.address):
                 until_seconds = now_seconds + throttled_seconds
                 source.next_try.at_seconds = max(source.next_try.at_seconds, until_seconds)
             is_free = source.asked is None and source.next_try.at_seconds <= now_seconds
