@@ -85,7 +85,7 @@ class RangeReader:
             yield from self._chunks(reader, losses)
         finally:
             conversations.close()
-            self._client.run(reader.close())
+            self._client.run(reader.fetcher.close())
 
     def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
         patience = Deadline.after_ms(self._poll_timeout_ms)
@@ -108,7 +108,7 @@ class RangeReader:
 
     def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
         """Wait until there is something to hand out, or an answer without records has come."""
-        reader.was_left_alone(left_alone_seconds)
+        reader.fetcher.was_left_alone(left_alone_seconds)
         first = next(iter(reader.positions))
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:
@@ -134,17 +134,17 @@ async def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> Non
     """Wait for records, or for an answer without an error. Raises the last error if all fail."""
     losses.begin()
     is_answered = False
-    if not reader.in_flight:
+    if not reader.fetcher.in_flight:
         reader.look()
     while True:
-        reader.ask(deadline)
+        reader.fetcher.ask(deadline)
         if is_answered or any(reader.is_ready(each) or each.is_over for each in reader.positions):
             return
         losses.raise_unless(reader)
         if deadline.expired:
             raise losses.trouble or KafkaTimeoutError(losses.silence(deadline))
         await wait_for(*reader.waits(deadline))
-        is_answered = reader.take()
+        is_answered = reader.fetcher.take()
         if not is_answered:
             losses.raise_unless(reader)
         reader.look()
