@@ -197,7 +197,7 @@ class Sender:
                 continue
             found = f"{batch.record_count} records were not written within {timeout_ms} ms"
             topic = batch.topic_partition.topic
-            why = batch.error or self._identity.trouble() or self._leaders.error(topic)
+            why = batch.error or self._identity.trouble or self._leaders.error(topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
             self._answers.fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))

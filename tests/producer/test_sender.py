@@ -458,7 +458,7 @@ def test_without_any_broker_the_addresses_are_named_once_the_time_is_up(
         producer.partitions_for("t")
         broker.stop(0)
         (future,) = send(producer, b"0")
-        eventually(lambda: producer._sender._identity.trouble() is not None)
+        eventually(lambda: producer._sender._identity.trouble is not None)
         expire(producer)
         assert f"{broker.address()} (127.0.0.1: Connection refused)" in str(error_of(future))
 
