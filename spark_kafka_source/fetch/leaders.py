@@ -21,16 +21,14 @@ async def ask_leaders(
     what: str,
     questions: Mapping[TopicPartition, Q],
     request: Callable[[ByTopic[Q]], Request[R]],
-    answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
+    answers: Callable[[R, Broker], Iterable[Told[TopicPartition, A]]],
     *,
-    max_version: int | None = None,
     timeout_ms: int | None = None,
     on_answer: Callable[[Mapping[TopicPartition, A]], None] = lambda _: None,
 ) -> dict[TopicPartition, A]:
     """Send one request to each leader, and return the answer for each partition; see `ask_each`.
 
-    `request` makes the request to one leader. `answers` yields partition, error code and answer
-    from its response. Each error of a partition is raised.
+    `request` makes the request to one leader. Each error of a partition is raised.
     """
 
     def of_leader(asked: Sequence[TopicPartition]) -> Request[R]:
@@ -40,17 +38,13 @@ async def ask_leaders(
             by_topic[where.topic].append((where.partition, leader_epoch, questions[where]))
         return request(by_topic)
 
-    def told(response: R, _: Broker) -> Iterable[Told[TopicPartition, A]]:
-        return (Told(where, answer, code) for where, code, answer in answers(response))
-
     return await ask_each(
         client,
         what,
         LEADER,
         questions,
         request=of_leader,
-        answers=told,
-        max_version=max_version,
+        answers=answers,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import Broker, KafkaClient, Told
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -73,15 +73,13 @@ async def list_offsets(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    *,
-    timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
     """Return the offset of the first record at or after each timestamp, in ms since 1970.
 
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
     if no record is that late. Raises the errors of `ask_leaders`.
     """
-    found = await offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
+    found = await offsets_for_times(client, timestamps, isolation_level)
     return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
 
@@ -145,13 +143,13 @@ def _list_offsets_request(
 
 
 def _listed(
-    answer: ListOffsetsResponse,
-) -> Iterator[tuple[TopicPartition, int, OffsetAndTimestamp]]:
+    answer: ListOffsetsResponse, _: Broker
+) -> Iterator[Told[TopicPartition, OffsetAndTimestamp]]:
     for topic in answer.topics:
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
             found = OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp)
-            yield where, each.error_code, found
+            yield Told(where, found, each.error_code)
 
 
 def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
@@ -167,7 +165,10 @@ def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
     )
 
 
-def _epoch_ends(answer: OffsetForLeaderEpochResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+def _epoch_ends(
+    answer: OffsetForLeaderEpochResponse, _: Broker
+) -> Iterator[Told[TopicPartition, int]]:
     for topic in answer.topics:
         for each in topic.partitions:
-            yield TopicPartition(topic.topic, each.partition), each.error_code, each.end_offset
+            where = TopicPartition(topic.topic, each.partition)
+            yield Told(where, each.end_offset, each.error_code)

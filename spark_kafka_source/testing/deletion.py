@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import Broker, KafkaClient, Told
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.protocol.messages.admin import (
     DeleteRecordsPartition,
@@ -33,8 +33,8 @@ def _request(before: ByTopic[int]) -> DeleteRecordsRequest:
     return DeleteRecordsRequest(topics, _BROKER_TIMEOUT_MS)
 
 
-def _answers(answer: DeleteRecordsResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+def _answers(answer: DeleteRecordsResponse, _: Broker) -> Iterator[Told[TopicPartition, int]]:
     for topic in answer.topics:
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            yield where, each.error_code, each.low_watermark
+            yield Told(where, each.low_watermark, each.error_code)
