@@ -4,7 +4,6 @@ https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for lead
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from spark_kafka_source.client import Broker, KafkaClient, Told
@@ -92,13 +91,18 @@ async def offsets_for_times(
     on_answer: Callable[[Mapping[TopicPartition, OffsetAndTimestamp]], None] = lambda _: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
     """Return the same as `list_offsets`, with timestamps. See `ask_leaders` for the rest."""
-    request = partial(_list_offsets_request, isolation_level)
+
+    def request(by_topic: ByTopic[ListOffsetsPartition]) -> ListOffsetsRequest:
+        topics = [ListOffsetsTopic(*each) for each in by_topic.items()]
+        return ListOffsetsRequest(_CONSUMER, isolation_level, topics)
+
     return await ask_leaders(
         client,
         "ListOffsets",
         timestamps,
-        request,
-        _listed,
+        partition=ListOffsetsPartition,
+        request=request,
+        answers=_listed,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )
@@ -119,26 +123,11 @@ async def epoch_end_offsets(
         client,
         "OffsetForLeaderEpoch",
         leader_epochs,
-        _epoch_request,
-        _epoch_ends,
+        partition=OffsetForLeaderPartition,
+        request=_epoch_request,
+        answers=_epoch_ends,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
-    )
-
-
-def _list_offsets_request(
-    isolation_level: IsolationLevel, by_topic: ByTopic[int]
-) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=_CONSUMER,
-        isolation_level=isolation_level,
-        topics=[
-            ListOffsetsTopic(
-                name=name,
-                partitions=[ListOffsetsPartition(*question) for question in questions],
-            )
-            for name, questions in by_topic.items()
-        ],
     )
 
 
@@ -152,17 +141,9 @@ def _listed(
             yield Told(where, found, each.error_code)
 
 
-def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
-    return OffsetForLeaderEpochRequest(
-        replica_id=_CONSUMER,
-        topics=[
-            OffsetForLeaderTopic(
-                topic=name,
-                partitions=[OffsetForLeaderPartition(*question) for question in questions],
-            )
-            for name, questions in by_topic.items()
-        ],
-    )
+def _epoch_request(by_topic: ByTopic[OffsetForLeaderPartition]) -> OffsetForLeaderEpochRequest:
+    topics = [OffsetForLeaderTopic(*each) for each in by_topic.items()]
+    return OffsetForLeaderEpochRequest(_CONSUMER, topics)
 
 
 def _epoch_ends(

@@ -20,16 +20,17 @@ async def delete_records(client: KafkaClient, before: Mapping[TopicPartition, in
 
     Raises the errors of `ask_leaders`.
     """
-    await ask_leaders(client, "DeleteRecords", before, _request, _answers)
+    await ask_leaders(
+        client, "DeleteRecords", before, partition=_partition, request=_request, answers=_answers
+    )
 
 
-def _request(before: ByTopic[int]) -> DeleteRecordsRequest:
-    topics = [
-        DeleteRecordsTopic(
-            name, [DeleteRecordsPartition(each, offset) for each, _, offset in asked]
-        )
-        for name, asked in before.items()
-    ]
+def _partition(number: int, _: int, before: int) -> DeleteRecordsPartition:
+    return DeleteRecordsPartition(number, before)
+
+
+def _request(by_topic: ByTopic[DeleteRecordsPartition]) -> DeleteRecordsRequest:
+    topics = [DeleteRecordsTopic(*each) for each in by_topic.items()]
     return DeleteRecordsRequest(topics, _BROKER_TIMEOUT_MS)
 
 
