@@ -258,9 +258,7 @@ class Commits:
         await commit_offsets(
             self._client,
             self._needed_group(),
-            {where: at.offset for where, at in commit.offsets.items()},
-            leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
-            metadata={where: at.metadata for where, at in commit.offsets.items()},
+            commit.offsets,
             member_of=commit.member_of,
             timeout_ms=max(1, commit.deadline.remaining_ms()),
         )
