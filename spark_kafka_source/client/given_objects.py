@@ -7,7 +7,6 @@ at all.
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
@@ -16,7 +15,6 @@ from spark_kafka_source.settings import nearest
 _ALMOST = 0.9
 _NOTHING_AWAITS = "Give a function that returns the result: nothing awaits it"
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-NO_SYNONYMS: Mapping[str, str] = MappingProxyType({})
 
 
 def refuse_class(argument: str, given: object) -> None:
@@ -34,10 +32,7 @@ def own(given: object, name: str, base: type | None = None) -> Any:
 
 
 def refuse_slips(
-    argument: str,
-    given: object,
-    missing: Collection[str],
-    synonyms: Mapping[str, str] = NO_SYNONYMS,
+    argument: str, given: object, missing: Collection[str], synonyms: Mapping[str, str]
 ) -> None:
     """Raise `ConfigurationError` if the object has a `missing` method under almost its name.
 

@@ -15,10 +15,8 @@ from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
     OneOrMany,
-    topic_partitions,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    offsets as checked_offsets,
+    checked_offsets,
+    checked_partitions,
 )
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.consumer.waiting import Waiting
@@ -122,7 +120,7 @@ class Commits:
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's last committed offsets, None for partitions without one."""
         self._needed_group()
-        partitions = topic_partitions(given)
+        partitions = checked_partitions(given)
         found = await self._waiting.ask(
             "OffsetFetch", lambda time_ms: self.found(partitions, time_ms), timeout_ms
         )
@@ -263,9 +261,7 @@ class Commits:
         await commit_offsets(
             self._client,
             self._needed_group(),
-            {where: at.offset for where, at in commit.offsets.items()},
-            leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
-            metadata={where: at.metadata for where, at in commit.offsets.items()},
+            commit.offsets,
             member_of=commit.member_of,
             timeout_ms=max(1, commit.deadline.remaining_ms()),
         )

@@ -24,12 +24,8 @@ from spark_kafka_source.consumer.one_user import OneUser
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
     OneOrMany,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    topic_partition as checked_partition,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    topic_partitions as checked_partitions,
+    checked_partition,
+    checked_partitions,
 )
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.rebalance_listener import (

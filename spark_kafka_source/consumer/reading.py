@@ -75,7 +75,7 @@ class Reading:
 
     async def close(self) -> None:
         """End the fetch sessions."""
-        await self._reader.close()
+        await self._reader.fetcher.close()
 
     def prepare(self) -> None:
         """Find missing leaders and positions, and fetch records. Do not wait.
@@ -86,12 +86,12 @@ class Reading:
         self._reader.look()
         self._reader.step(self._start_lookups.take)
         self._reader.step(self._find_positions)
-        self._reader.ask()
+        self._reader.fetcher.ask()
 
     @property
     def waited_for(self) -> list[Any]:
         """The objects that become readable once there is something to take."""
-        return list(self._reader.in_flight)
+        return list(self._reader.fetcher.in_flight)
 
     def next_try_seconds(self) -> float | None:
         """Return when `prepare` has something to do even if nothing comes in."""
@@ -107,11 +107,11 @@ class Reading:
         records.
         """
         self._raise_kept()
-        self._keep_error(self._reader.take)
+        self._keep_error(self._reader.fetcher.take)
         before = [(each, each.next) for each in self.positions]
         try:
             found = self._take(max_records)
-            self._keep_error(self._reader.ask)
+            self._keep_error(self._reader.fetcher.ask)
         except BaseException:
             for position, at in before:
                 if position.next is not at:
@@ -205,7 +205,7 @@ class Reading:
                 for each in self.positions
                 if each.next is None
                 and each.next_try.at_seconds <= now_seconds
-                and self._has_leader(each)
+                and self._client.cluster.log(each.topic_partition) is not None
             }
         )
 
@@ -217,9 +217,6 @@ class Reading:
     def _begin(self, position: Position, _: ResetPolicy | None, at: OffsetAndEpoch) -> None:
         position.seek(*at)
         logger.info("%s: begins at offset %d", position.topic_partition, at.offset)
-
-    def _has_leader(self, position: Position) -> bool:
-        return self._client.cluster.log(position.topic_partition) is not None
 
 
 def _is_unknown(position: Position, policy: ResetPolicy | None) -> bool:

@@ -19,6 +19,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.producer import KafkaProducer, SendFuture
 from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.answers import Answers
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -458,7 +459,7 @@ def test_without_any_broker_the_addresses_are_named_once_the_time_is_up(
         producer.partitions_for("t")
         broker.stop(0)
         (future,) = send(producer, b"0")
-        eventually(lambda: producer._sender._identity.trouble() is not None)
+        eventually(lambda: producer._sender._identity.trouble is not None)
         expire(producer)
         assert f"{broker.address()} (127.0.0.1: Connection refused)" in str(error_of(future))
 
@@ -643,7 +644,7 @@ def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(
         def fail(*_: object) -> None:
             raise MemoryError("a fault that was planted")
 
-        monkeypatch.setattr(producer._sender._answers, "_answered", fail)
+        monkeypatch.setattr(Answers, "_answered", fail)
         held.release()
         for future in futures:
             error = error_of(future)
