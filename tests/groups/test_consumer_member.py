@@ -302,6 +302,41 @@ def test_what_a_listener_raises_comes_out_once_the_member_is_in_order(
     alone.poll()
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_ctrl_c_in_assigned_is_told_again(alone: AloneInConsumer, is_lost: bool) -> None:
+    alone.settle({T: [0, 1]})
+    alone.answer(alone.next(), 2, {T: [1], U: [0]})
+    alone.told.said.clear()
+    alone.told.interrupt_at("assigned")
+    with pytest.raises(KeyboardInterrupt):
+        alone.poll()
+    assert alone.told.said == [("revoked", (T0,)), ("assigned", (U0,))]
+    assert alone.membership.assignment == {T1}
+    if is_lost:
+        alone.refuse(alone.next(), error_named("UNKNOWN_MEMBER_ID"))
+    alone.poll()
+    assert alone.told.said[2:] == [("lost", (T1,)) if is_lost else ("assigned", (U0,))]
+    assert alone.membership.assignment == (set() if is_lost else {T1, U0})
+
+
+@pytest.mark.parametrize("what", ["revoked", "lost"])
+def test_a_ctrl_c_in_a_loss_is_told_again(alone: AloneInConsumer, what: str) -> None:
+    alone.settle({T: [0, 1]})
+    alone.told.said.clear()
+    alone.told.interrupt_at(what)
+    if what == "lost":
+        alone.refuse(alone.next(), error_named("UNKNOWN_MEMBER_ID"))
+    else:
+        alone.answer(alone.next(), 2, {T: [1]})
+    with pytest.raises(KeyboardInterrupt):
+        alone.poll()
+    assert alone.membership.assignment == {T0, T1}
+    alone.poll()
+    gone = (T0,) if what == "revoked" else (T0, T1)
+    assert alone.told.said[:2] == [(what, gone)] * 2
+    assert alone.membership.assignment == {T0, T1} - set(gone)
+
+
 def test_what_is_lost_while_it_is_given_up_is_not_taken(alone: AloneInConsumer) -> None:
     alone.settle({T: [0, 1]})
     alone.answer(alone.next(), 2, {T: [1], U: [0]})
