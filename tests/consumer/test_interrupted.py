@@ -34,7 +34,8 @@ from tests.consumer.consumers import (
 from tests.memory_broker import Action, MemoryBroker
 
 U0 = TopicPartition("u", 0)
-CLASSIC = IN_GROUP | {"enable_auto_commit": True, "auto_commit_interval_ms": 3_600_000}
+HOUR_MS = 3_600_000
+CLASSIC = IN_GROUP | {"enable_auto_commit": True, "auto_commit_interval_ms": HOUR_MS}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "eager": CLASSIC | {"partition_assignment_strategy": "range"},
     "cooperative": CLASSIC | {"partition_assignment_strategy": "cooperative-sticky"},
@@ -45,7 +46,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     },
 }
 WITH_EACH = pytest.mark.parametrize("config", PROTOCOLS.values(), ids=PROTOCOLS)
-FOR_HOURS = {"request_timeout_ms": 3_600_000, "default_api_timeout_ms": 3_600_000}
+FOR_HOURS = {"request_timeout_ms": HOUR_MS, "default_api_timeout_ms": HOUR_MS}
 
 
 @pytest.fixture
@@ -110,24 +111,30 @@ def farewells(broker: MemoryBroker) -> int:
 def check_has_left(broker: MemoryBroker, consumer: KafkaConsumer) -> None:
     """Check that the member has left, that its thread has ended, and that it is closed."""
     assert farewells(broker) == 1
+    check_is_closed(broker, consumer)
+
+
+def check_is_closed(broker: MemoryBroker, consumer: KafkaConsumer) -> None:
     assert "group g" not in {each.name for each in threading.enumerate()}
     seen = len(broker.seen)
     consumer.close()
     assert len(broker.seen) == seen
 
 
-def at_waits(
-    monkeypatch: pytest.MonkeyPatch, is_interrupted: Callable[[], bool]
-) -> Callable[[], None]:
-    """Let a Ctrl-C come in each wait of a call for which `is_interrupted()`."""
+def interrupt_at(
+    monkeypatch: pytest.MonkeyPatch, is_time: Callable[[], bool], *, was_interrupted: bool = False
+) -> None:
+    """Let a Ctrl-C end each wait of a call for which `is_time()`. No wait may be long after it."""
 
     def block(wait: Wait) -> None:
-        if is_interrupted():
+        nonlocal was_interrupted
+        if is_time():
+            was_interrupted = True
             raise KeyboardInterrupt
+        assert not was_interrupted or wait.until.remaining_ms() < 60_000
         wait.block()
 
     monkeypatch.setattr(kafka_consumer, "run", partial(run, block=block))
-    return monkeypatch.undo
 
 
 # -- listeners -------------------------------------------------------------------------------------
@@ -191,13 +198,14 @@ def test_a_listener_is_told_again_of_what_is_lost(
 
 @WITH_EACH
 def test_a_listener_that_is_interrupted_in_close_keeps_no_member(
-    broker: MemoryBroker, config: dict[str, Any]
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
 ) -> None:
-    with consuming(broker, **config) as consumer:
+    with consuming(broker, **config | {"enable_auto_commit": False}) as consumer:
         consumer.subscribe(["t"], listener=Interrupted("revoked"))
         polled(consumer, 20)
+        interrupt_at(monkeypatch, lambda: False, was_interrupted=True)
         with pytest.raises(KeyboardInterrupt):
-            consumer.close()
+            consumer.close(timeout_ms=HOUR_MS)
         check_has_left(broker, consumer)
 
 
@@ -216,10 +224,17 @@ def test_a_commit_that_is_interrupted_in_close_keeps_no_member(
         broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
         if begun == "before":
             consumer.commit_async({T0: 3}, lambda _, error: told.append(error))
+        close = consumer._commits.close
+
+        async def at_once(deadline: Deadline) -> None:
+            assert deadline.expired, "nobody wants to wait any more"
+            await close(deadline)
+
+        monkeypatch.setattr(consumer._commits, "close", at_once)
         waits = count()
-        at_waits(monkeypatch, lambda: next(waits) == 0)
+        interrupt_at(monkeypatch, lambda: next(waits) == 0)
         with pytest.raises(KeyboardInterrupt):
-            consumer.close()
+            consumer.close(timeout_ms=HOUR_MS)
         check_has_left(broker, consumer)
     assert [type(each) for each in told] == ([ClosedError] if begun == "before" else [])
 
@@ -231,7 +246,7 @@ def test_a_ctrl_c_in_the_last_wait_for_commits_tells_their_callbacks(
     broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
     with consuming(broker, T0, group_id="g", enable_auto_commit=False, **FOR_HOURS) as consumer:
         consumer.commit_async({T0: 3}, lambda _, error: told.append(error))
-        at_waits(monkeypatch, lambda: True)
+        interrupt_at(monkeypatch, lambda: True)
         with pytest.raises(KeyboardInterrupt):
             consumer.close()
     assert [type(each) for each in told] == [ClosedError]
@@ -248,6 +263,7 @@ def test_a_ctrl_c_in_a_step_of_a_commit_does_not_lose_it(
     with consuming(broker, **IN_GROUP) as consumer:
         consumer.subscribe(["t"])
         polled(consumer, 20)
+        assert committed(broker) == {}
         with monkeypatch.context() as patch:
             patch.setattr(commits, "commit_offsets", interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -304,12 +320,12 @@ def test_a_ctrl_c_in_any_wait_loses_no_record(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     waits = count()
-    at_waits(monkeypatch, lambda: next(waits) == at)
+    interrupt_at(monkeypatch, lambda: next(waits) == at)
     check_all_is_read(broker)
 
 
 def check_all_is_read(broker: MemoryBroker) -> None:
-    """Read and commit all records, and leave, with a Ctrl-C at some time."""
+    """Read and commit all records, and close, with a Ctrl-C at some time."""
     found: list[Any] = []
     with consuming(broker, **CLASSIC) as consumer:
         consumer.subscribe(["t"])
@@ -325,7 +341,7 @@ def check_all_is_read(broker: MemoryBroker) -> None:
         go_on(consumer.commit)
         assert committed(broker) == {T0: 10, T1: 10}
         go_on(consumer.close)
-        check_has_left(broker, consumer)
+        check_is_closed(broker, consumer)
     assert sorted(found) == of(T0, range(10)) + of(T1, range(10))
 
 
