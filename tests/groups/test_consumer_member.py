@@ -1,6 +1,7 @@
 """One KIP-848 member: its heartbeats, the calls to its listener, and all error codes."""
 
 import logging
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -164,6 +165,28 @@ def test_a_topic_whose_name_is_not_known_yet_is_asked_for_again(alone: AloneInCo
     request = alone.next()
     assert request.subscribed_topic_names == ["t"]
     assert request.topic_partitions == [TopicPartitions(T, [0])]
+    alone.answer(request, 1, {T: [0], U: [0]})
+    alone.poll()
+    assert alone.membership.assignment == {T0, U0}
+
+
+def test_a_look_for_names_that_fails_keeps_no_heartbeat_waiting(
+    alone: AloneInConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(*_: object) -> dict[uuid.UUID, str]:
+        alone.clock.now_seconds += 10
+        raise ConnectionFailedError("silent")
+
+    alone.settle({T: [0]})
+    with monkeypatch.context() as patch:
+        patch.setattr(alone.membership, "_names_of", silent)
+        for _ in range(2):
+            alone.answer(alone.next(), 1, {T: [0], U: [0]})
+            due = alone.coordinator.next_due()
+            assert isinstance(due, float)
+            assert due < 2, "after a pause, not after an interval"
+    request = alone.next()
+    assert request.subscribed_topic_names == ["t"]
     alone.answer(request, 1, {T: [0], U: [0]})
     alone.poll()
     assert alone.membership.assignment == {T0, U0}
