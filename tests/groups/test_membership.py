@@ -221,6 +221,22 @@ def test_leaving_in_the_midst_of_joining_does_not_wait_for_the_others(
         assert len(broker.group("g").members) == 1
 
 
+def test_one_who_left_while_it_looked_for_its_coordinator_does_not_ask_it(
+    broker: MemoryBroker,
+) -> None:
+    broker.cluster.coordinators["g"] = 0
+    held = broker.hold(FindCoordinatorRequest)
+    with member(broker) as one:
+        run(one.membership.poll())
+        broker.wait_for(FindCoordinatorRequest)
+        run(one.membership.leave(Deadline.after_ms(PATIENCE_MS)))
+        held.release()
+        one.membership.subscribe(["t"])
+        one.settle(*ALL)
+        # The first one brings the member id.
+        assert len(broker.requests(JoinGroupRequest)) == 2
+
+
 def test_closing_without_any_broker_is_bounded(broker: MemoryBroker) -> None:
     with member(broker) as one:
         one.settle(*ALL)
