@@ -176,15 +176,10 @@ class Commits:
             self.commit_consumed_async()
         self.due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
 
-    def commit_consumed_async(self) -> None:
+    def commit_consumed_async(self, timeout_ms: int | None = None) -> None:
         """Begin an automatic commit, except for a group member outside of a generation."""
         if not self._subscription.in_group or self._subscription.member() is not None:
-            self.begin_automatic()
-
-    async def commit_before_giving_up(self, deadline: Deadline) -> None:
-        """Commit the positions if commits are automatic, and wait. A failure is only logged."""
-        is_done = self.begin_automatic(deadline.remaining_ms())
-        await self._waiting.until(is_done, deadline)
+            self.begin_automatic(timeout_ms)
 
     def begin_automatic(self, timeout_ms: int | None = None) -> Callable[[], bool]:
         """Begin to commit the positions if commits are automatic. A failure is only logged.
@@ -297,10 +292,13 @@ class Commits:
 
         Commits that are not done then are given up. Their callbacks get the error.
         """
-        await self.finish(deadline)
-        if self._running is not None:
-            self._running.give_up()
-        while self._queue:
-            self._queue[0].error = ClosedError("the consumer was closed before the commit ended")
-            self._end_first()
-        self._run_callbacks()
+        try:
+            await self.finish(deadline)
+        finally:
+            if self._running is not None:
+                self._running.give_up()
+            while self._queue:
+                what = "the consumer was closed before the commit ended"
+                self._queue[0].error = ClosedError(what)
+                self._end_first()
+            self._run_callbacks()

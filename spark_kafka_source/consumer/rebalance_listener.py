@@ -139,3 +139,7 @@ def _told(
 
 async def _nothing(_: Collection[TopicPartition]) -> None:
     pass
+
+
+NOBODY = GivenListener(_nothing, _nothing, _nothing)
+"""The listener where no listener is given."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import threading
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,8 +15,10 @@ from spark_kafka_source.aio import hold
 from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from tests.aio.conftest import others
 from tests.consumer.consumers import IN_GROUP, QUICK, T0, T1, fill
+from tests.consumer.test_interrupted import PROTOCOLS, WITH_EACH, drop, farewells
 from tests.memory_broker import Action, MemoryBroker
 
 MOST_SECONDS = 20
@@ -267,3 +270,128 @@ def test_an_asynchronous_callback_of_a_commit_is_refused(broker: MemoryBroker) -
 def test_a_blocking_consumer_takes_no_listener_that_waits(broker: MemoryBroker) -> None:
     with pytest.raises(ConfigurationError, match="asynchronous method `on_partitions_revoked`"):
         KafkaConsumer(bootstrap_servers=str(broker.address()), group_id="g", listener=Committing())
+
+
+# -- cancellations ---------------------------------------------------------------------------------
+
+
+async def cancelled(call: Any, is_time: asyncio.Event) -> None:
+    """Begin a call, and cancel it once it is time."""
+    task = asyncio.create_task(call)
+    await is_time.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def check_has_left(broker: MemoryBroker, consumer: AIOConsumer) -> None:
+    assert farewells(broker) == 1
+    assert "group g" not in {each.name for each in threading.enumerate()}
+    seen = len(broker.seen)
+    await consumer.close()
+    assert len(broker.seen) == seen
+
+
+class Hanging:
+    """An `async` listener that keeps its calls. The first of the kind `at` never ends."""
+
+    def __init__(self, at: str) -> None:
+        self.at = at
+        self.waits = asyncio.Event()
+        self.told: list[tuple[str, set[TopicPartition]]] = []
+
+    async def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        await self._hear("revoked", partitions)
+
+    async def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        await self._hear("assigned", partitions)
+
+    async def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        await self._hear("lost", partitions)
+
+    async def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        if not partitions:
+            return
+        self.told.append((what, set(partitions)))
+        if what == self.at:
+            self.at = ""
+            self.waits.set()
+            await asyncio.Event().wait()
+
+
+@WITH_EACH
+@pytest.mark.parametrize("at", ["assigned", "revoked", "lost"])
+def test_a_listener_that_was_cancelled_is_told_again(
+    broker: MemoryBroker, config: dict[str, Any], at: str
+) -> None:
+    broker.create_topic("u")
+    u0 = TopicPartition("u", 0)
+    for each in (T0, T1, u0):
+        fill(broker, each, 1)
+    both = {T0, T1}
+
+    async def read() -> list[Any]:
+        listener = Hanging(at)
+        async with consuming(broker, **config) as consumer:
+
+            async def polled(most: int) -> None:
+                left = most
+                while left > 0:
+                    left -= len(await consumer.poll(1_000))
+
+            consumer.subscribe(["t"], listener=listener)
+            if at != "assigned":
+                await polled(20)
+            if at == "revoked":
+                consumer.subscribe(["u"], listener=listener)
+            elif at == "lost":
+                drop(broker, consumer)  # type: ignore[arg-type]
+            await cancelled(polled(100), listener.waits)
+            assert consumer.assignment() == (set() if at == "assigned" else both)
+            await polled(10 if at == "revoked" else 20)
+            return listener.told
+
+    expected = {
+        "assigned": [("assigned", both)] * 2 + [("revoked", both)],
+        "revoked": [("assigned", both)] + [("revoked", both)] * 2,
+        "lost": [("assigned", both)] + [("lost", both)] * 2 + [("assigned", both)],
+    }
+    told = held(read())
+    assert told[: len(expected[at])] == expected[at]
+
+
+@WITH_EACH
+def test_a_cancelled_close_leaves_the_group(broker: MemoryBroker, config: dict[str, Any]) -> None:
+    fill(broker, T0, 1)
+
+    async def read() -> None:
+        async with consuming(broker, **config) as consumer:
+            consumer.subscribe(["t"])
+            while not len(await consumer.poll(1_000)):
+                pass
+            is_time, loop = asyncio.Event(), asyncio.get_running_loop()
+
+            def never(_: Any) -> Action:
+                loop.call_soon_threadsafe(is_time.set)
+                return Action.SILENCE
+
+            broker.control(OffsetCommitRequest, never, times=None)
+            await cancelled(consumer.close(), is_time)
+            await check_has_left(broker, consumer)
+
+    held(read())
+
+
+def test_a_listener_that_was_cancelled_in_close_keeps_no_member(broker: MemoryBroker) -> None:
+    fill(broker, T0, 1)
+
+    async def read() -> None:
+        listener = Hanging("revoked")
+        async with consuming(broker, **PROTOCOLS["eager"]) as consumer:
+            consumer.subscribe(["t"], listener=listener)
+            while not len(await consumer.poll(1_000)):
+                pass
+            await cancelled(consumer.close(), listener.waits)
+            await check_has_left(broker, consumer)
+
+    held(read())
