@@ -80,3 +80,20 @@ def test_questions_one_after_the_other_share_a_connection(
     for _ in range(MANY):
         ask_at_once(client, broker, 1)
     assert broker.accepted() == 1
+
+
+def test_a_connection_that_the_broker_closes_just_then_is_replaced(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(client, broker).answer()
+    may_send = client.connections.may_send
+
+    def closed_before(connection: Connection, most_in_flight: int) -> bool:
+        monkeypatch.undo()
+        broker.hang_up(0)
+        eventually(lambda: not connection.usable)
+        return may_send(connection, most_in_flight)
+
+    monkeypatch.setattr(client.connections, "may_send", closed_before)
+    assert ask(client, broker).answer().brokers
+    assert broker.accepted() == 2
