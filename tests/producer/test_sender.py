@@ -517,6 +517,8 @@ def test_a_leader_that_froze_is_given_up_once_another_leads(two: MemoryBroker) -
         assert not any(each.done() for each in futures), "it leads still"
         two.move_leader(T0, 1)
         assert [each.result(IN_TIME).offset for each in futures] == [1, 2, 3]
+        answered = producer._sender._metrics.request_ms.count
+        assert answered == 4, "those that were given up have no latency"
     assert log_values(two) == [b"0", b"1", b"2", b"3"]
     assert {each.node_id for each in two.seen[-6:] if isinstance(each.request, ProduceRequest)} == {
         1
