@@ -24,15 +24,8 @@ from spark_kafka_source.admin.lag import GroupLag, group_lag
 from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
-from spark_kafka_source.admin.topic_changes import (
-    create_partitions,
-    create_topics,
-    delete_topics,
-)
-from spark_kafka_source.admin.topics import (
-    TopicDescription,
-    describe_topics,
-)
+from spark_kafka_source.admin.topic_changes import create_partitions, create_topics, delete_topics
+from spark_kafka_source.admin.topics import TopicDescription, describe_topics
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
     TransactionListing,

@@ -8,11 +8,7 @@ from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.configs import ConfigResourceType
 from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import (
-    BrokerError,
-    KafkaError,
-    TopicNotFoundError,
-)
+from spark_kafka_source.errors import BrokerError, KafkaError, TopicNotFoundError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
 from spark_kafka_source.settings import nearest

@@ -22,9 +22,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
     TransactionState,
 )
-from spark_kafka_source.protocol.messages.list_transactions import (
-    ListTransactionsRequest,
-)
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
 
 ONGOING = "Ongoing"

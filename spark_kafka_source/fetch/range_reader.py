@@ -101,9 +101,7 @@ class RangeReader:
             reader.positions.keep(unread)
             if _left(reader) < before:
                 patience = Deadline.after_ms(self._poll_timeout_ms)
-            elif (
-                patience.expired and unread
-            ):  # Nothing is unread if all that was left was lost and skipped.
+            elif patience.expired and unread:  # Else all that was left was lost, and skipped.
                 raise self._starved(losses.ranges, next(iter(reader.positions)))
 
     def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
