@@ -68,7 +68,7 @@ class Fetcher:
         self._reactions = reactions
         self._on_done = on_done
         self._sources: dict[int, Source] = {}
-        self._back_at_seconds = 0.0
+        self._asked_at_seconds = self._back_at_seconds = 0.0
 
     async def close(self) -> None:
         """End the sessions, if the brokers answer."""
@@ -98,7 +98,7 @@ class Fetcher:
 
         Partitions with unknown leaders are left out.
         """
-        now_seconds = time.monotonic()
+        self._asked_at_seconds = now_seconds = time.monotonic()
         fetchable = self._fetchable(now_seconds)
         if not fetchable:
             return
@@ -128,10 +128,13 @@ class Fetcher:
         taken = [self._take(each) for each in list(self._sources.values())]
         return any(taken)
 
-    def was_left_alone(self, since_seconds: float) -> None:
-        """Add the time since `since_seconds` to all deadlines: nobody has looked for answers."""
-        self._back_at_seconds = time.monotonic()
-        gap_seconds = self._back_at_seconds - since_seconds
+    def was_left_alone(self, least_seconds: float) -> None:
+        """Add the time since the last `ask` to all deadlines: nobody has looked for answers."""
+        now_seconds = time.monotonic()
+        gap_seconds = now_seconds - self._asked_at_seconds
+        if gap_seconds < least_seconds:
+            return
+        self._back_at_seconds = now_seconds
         for source in self._sources.values():
             source.add_time(gap_seconds)
 

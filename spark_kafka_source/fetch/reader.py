@@ -101,9 +101,12 @@ class LogReader:
         things: list[HasFileno] = [*self.in_flight, *asked.things]
         return Wait(things, until)
 
-    def was_left_alone(self, since_seconds: float) -> None:
-        """Restart the timeouts of fetches in flight: nobody has looked since `since_seconds`."""
-        self._fetcher.was_left_alone(since_seconds)
+    def was_left_alone(self, least_seconds: float = 0.0) -> None:
+        """Restart the timeouts of fetches in flight: nobody has looked since the last `ask`.
+
+        Do nothing if that is less than `least_seconds` ago.
+        """
+        self._fetcher.was_left_alone(least_seconds)
 
     @property
     def awaits_answers(self) -> bool:

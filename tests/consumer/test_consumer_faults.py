@@ -417,6 +417,30 @@ def test_a_topic_that_was_deleted_keeps_nobody_waiting(broker: MemoryBroker) -> 
         consumer.poll(timeout_ms=50)
 
 
+# -- a user who takes long -------------------------------------------------------------------------
+
+
+def test_a_broker_is_not_silent_because_the_user_works_on_records_for_long(
+    one: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(one, T0, 5)
+    monotonic = time.monotonic
+    with consuming(one, T0, max_partition_fetch_bytes=1) as consumer:
+        polled(consumer, 10)
+        before = len(one.requests(MetadataRequest)), one.accepted()
+        for seconds in (5, 10, 60, 120):
+            monkeypatch.setattr(time, "monotonic", lambda late=seconds: monotonic() + late)
+            assert len(polled(consumer, 10)) == 10
+        assert (len(one.requests(MetadataRequest)), one.accepted()) == before
+        held, asked = one.hold(FetchRequest), len(fetches(one))
+        poll_until(consumer, lambda: len(fetches(one)) > asked)
+        monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 240)
+        consumer.poll(timeout_ms=0)
+        (in_flight,) = consumer._reading.waited_for
+        assert 20 < in_flight.deadline.remaining_seconds() <= 30, "it has its whole time again"
+        held.release()
+
+
 # -- a Ctrl-C --------------------------------------------------------------------------------------
 
 
