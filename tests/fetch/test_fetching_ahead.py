@@ -39,7 +39,8 @@ def test_a_broker_is_not_silent_because_the_caller_works_on_a_chunk_for_long(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(log, 4)
-    monotonic, found = time.monotonic, []
+    monotonic = time.monotonic
+    found: list[int] = []
     for chunk in reader(client, 0, 4, ONE_BATCH).chunks():
         late = 60 * len(found)
         monkeypatch.setattr(time, "monotonic", lambda late=late: monotonic() + late)
