@@ -15,11 +15,7 @@ from typing import Any
 from spark_kafka_source.admin.errors import GroupNotFoundError, unless_error
 from spark_kafka_source.admin.questions import ask_all_brokers, ask_groups
 from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
-from spark_kafka_source.errors import (
-    KafkaError,
-    ProtocolError,
-    UnsupportedVersionError,
-)
+from spark_kafka_source.errors import KafkaError, ProtocolError, UnsupportedVersionError
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages import consumer_group_describe, group_admin

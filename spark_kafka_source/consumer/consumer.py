@@ -267,6 +267,7 @@ class Consumer:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
         self._first_contact.poll_began()
+        self._reading.was_left_alone()
         try:
             taken = await self._taken(Deadline.after_ms(timeout_ms))
         finally:

@@ -24,6 +24,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+# Each poll reads what has come. Only after a longer time without one does a broker seem silent.
+_LONG_SECONDS = 1.0
+
 
 class _Kept(NamedTuple):
     """An error for the next call. It is about `position` at `at`, unless that is None."""
@@ -76,6 +79,10 @@ class Reading:
     async def close(self) -> None:
         """End the fetch sessions."""
         await self._reader.fetcher.close()
+
+    def was_left_alone(self) -> None:
+        """Restart the timeouts of fetches if the last poll was long ago."""
+        self._reader.fetcher.was_left_alone(_LONG_SECONDS)
 
     def prepare(self) -> None:
         """Find missing leaders and positions, and fetch records. Do not wait.

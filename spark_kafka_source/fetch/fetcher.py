@@ -58,6 +58,7 @@ class Fetcher:
     keeps_sessions: bool
     on_done: Callable[[FetchDone], None]
     sources: dict[int, Source] = field(default_factory=dict)
+    asked_at_seconds: float = 0.0
     back_at_seconds: float = 0.0
 
     async def close(self) -> None:
@@ -88,7 +89,7 @@ class Fetcher:
 
         Partitions with unknown leaders are left out.
         """
-        now_seconds = time.monotonic()
+        self.asked_at_seconds = now_seconds = time.monotonic()
         fetchable = self._fetchable(now_seconds)
         if not fetchable:
             return
@@ -118,10 +119,16 @@ class Fetcher:
         taken = [self._take(each) for each in list(self.sources.values())]
         return any(taken)
 
-    def was_left_alone(self, since_seconds: float) -> None:
-        """Add the time since `since_seconds` to all deadlines: nobody has looked for answers."""
-        self.back_at_seconds = time.monotonic()
-        gap_seconds = self.back_at_seconds - since_seconds
+    def was_left_alone(self, least_seconds: float = 0.0) -> None:
+        """Add the time since the last `ask` to all deadlines: nobody has looked for answers.
+
+        Do nothing if that is less than `least_seconds`.
+        """
+        now_seconds = time.monotonic()
+        gap_seconds = now_seconds - self.asked_at_seconds
+        if gap_seconds < least_seconds:
+            return
+        self.back_at_seconds = now_seconds
         for source in self.sources.values():
             source.add_time(gap_seconds)
 

@@ -1,7 +1,6 @@
 """The reader of offset ranges of any partitions, from each start to the record before the end."""
 
 import logging
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
@@ -81,10 +80,8 @@ class RangeReader:
 
     def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
         patience = Deadline.after_ms(self.poll_timeout_ms)
-        left_alone_seconds = time.monotonic()
         while len(reader.positions):
-            self._fetch(reader, losses, left_alone_seconds)
-            left_alone_seconds = time.monotonic()
+            self._fetch(reader, losses)
             before = _left(reader)
             for position in reader.positions:
                 if reader.is_ready(position):
@@ -93,13 +90,12 @@ class RangeReader:
             reader.positions.keep(unread)
             if _left(reader) < before:
                 patience = Deadline.after_ms(self.poll_timeout_ms)
-            # Nothing is unread if all that was left was lost and skipped.
-            elif patience.expired and unread:
+            elif patience.expired and unread:  # Else all that was left was lost, and skipped.
                 raise self._starved(losses.ranges, next(iter(reader.positions)))
 
-    def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
+    def _fetch(self, reader: LogReader, losses: "_Losses") -> None:
         """Wait until there is something to hand out, or an answer without records has come."""
-        reader.fetcher.was_left_alone(left_alone_seconds)
+        reader.fetcher.was_left_alone()
         first = next(iter(reader.positions))
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:

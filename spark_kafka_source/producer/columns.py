@@ -12,11 +12,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.delivery import Run
-from spark_kafka_source.producer.partitioners import (
-    NO_PARTITION,
-    PartitionRows,
-    group_by_partition,
-)
+from spark_kafka_source.producer.partitioners import NO_PARTITION, PartitionRows, group_by_partition
 from spark_kafka_source.records import (
     HEADER_BYTES,
     MAX_BATCH_BYTES,

@@ -49,11 +49,7 @@ from spark_kafka_source.producer.delivery import (
     deadline_after,
 )
 from spark_kafka_source.producer.errors import UnsendableRecordError
-from spark_kafka_source.producer.given_columns import (
-    HasArrowArray,
-    HasArrowStream,
-    checked_columns,
-)
+from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream, checked_columns
 from spark_kafka_source.producer.given_partitioner import (
     GivenPartitioner,
     Partitioner,
@@ -73,11 +69,7 @@ from spark_kafka_source.producer.record import (
 )
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import (
-    Given,
-    Serializer,
-    serialize,
-)
+from spark_kafka_source.producer.serializers import Given, Serializer, serialize
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import Transaction, TransactionStateError
 from spark_kafka_source.records import HEADER_BYTES, Integers
