@@ -42,7 +42,7 @@ def test_the_table_has_all_calls(client: type) -> None:
             name
             for name, call in calls
             if not name.startswith("_")
-            and inspect.iscoroutinefunction(inspect.unwrap(call)) == is_awaited
+            and inspect.iscoroutinefunction(call) == is_awaited
         ]
 
 
