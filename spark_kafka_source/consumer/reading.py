@@ -55,7 +55,7 @@ class Reading:
         self._reader = LogReader(
             client,
             decoding.fetch,
-            Resetting(reset),
+            Resetting(reset, client.contacts),
             lookups,
             limit=decoding.limit,
             keeps_sessions=True,
