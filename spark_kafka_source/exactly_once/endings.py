@@ -188,13 +188,9 @@ class Transactions:
         if timeout_ms is None:
             timeout_ms = self._client.config.default_api_timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
-        errors: dict[PreparedTransaction, KafkaError | None] = {}
         ends = [(each.transactional_id, each.producer) for each in transactions]
-        ended = self._client.run(end_each(self._client, ends, commit=commit))
-        for each, error in zip(transactions, ended, strict=True):
-            errors[each] = error
-            if error is None:
-                reached()
+        ended = self._client.run(end_each(self._client, ends, commit=commit, reached=reached))
+        errors = dict(zip(transactions, ended, strict=True))
 
         async def end(each: PreparedTransaction) -> None:
             if deadline.expired:

@@ -262,13 +262,17 @@ class TransactionCoordinator:
 
 
 async def end_each(
-    client: KafkaClient, ends: Sequence[tuple[str, ProducerId]], *, commit: bool
+    client: KafkaClient,
+    ends: Sequence[tuple[str, ProducerId]],
+    *,
+    commit: bool,
+    reached: Callable[[], object],
 ) -> list[KafkaError | None]:
     """Send the end of each transaction once, and return the error of each, in their order.
 
     `ends` holds pairs of a transactional id and the producer. The requests to one coordinator go
-    out one behind the other. Waits for `LONGEST_SILENCE_MS` at most. After a retriable error the
-    outcome is unknown: `end` tries again.
+    out one behind the other. `reached` is called after each end. Waits for `LONGEST_SILENCE_MS` at
+    most. After a retriable error the outcome is unknown: `end` tries again.
     """
     deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
     with suppress(KafkaError):  # Each end asks for its coordinator if it is still unknown.
@@ -289,6 +293,7 @@ async def end_each(
         except BrokerError as error:
             client.recover(error)
             raise transaction_error(error) from None
+        reached()
 
     return [each.error() for each in await together(end(*each) for each in ends)]
 

@@ -41,8 +41,7 @@ def test_the_table_has_all_calls(client: type) -> None:
         assert re.findall(r"`(\w+)`", cell) == [
             name
             for name, call in calls
-            if not name.startswith("_")
-            and inspect.iscoroutinefunction(call) == is_awaited
+            if not name.startswith("_") and inspect.iscoroutinefunction(call) == is_awaited
         ]
 
 
