@@ -21,12 +21,19 @@ class Access(Enum):
 
     READ = auto()
     WRITE = auto()
+    ADMIN = auto()
+    """To read their state. Each request about a group needs another right, so texts name none."""
 
 
 CREATE_IT = "Create it, as with `spark-kafka-source topics create` or `KafkaAdmin.create_topic`"
 """The advice for a topic that does not exist."""
 
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
+_TO_READ = {
+    "TOPIC_AUTHORIZATION_FAILED": (
+        "READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or leave the topic out"
+    ),
+}
 _OF_EACH = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
         "WRITE on transactional id {transactional_id!r} (DESCRIBE comes with it). Have it granted, "
@@ -34,11 +41,9 @@ _OF_EACH = {
     ),
 }
 _NEEDED: Mapping[Access, Mapping[str, str]] = {
+    Access.ADMIN: _TO_READ,
     Access.READ: {
-        "TOPIC_AUTHORIZATION_FAILED": (
-            "READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or leave the topic "
-            "out"
-        ),
+        **_TO_READ,
         "GROUP_AUTHORIZATION_FAILED": (
             "READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, or give another "
             "'kafka.group.id'"

@@ -37,6 +37,17 @@ def test_what_is_no_denial_lacks_nothing(access: Access) -> None:
     assert lacking(error_named("NOT_COORDINATOR"), access=access, **NAMES) is None
 
 
+@pytest.mark.parametrize("error", ["TOPIC", "GROUP", "TRANSACTIONAL_ID"])
+def test_a_denial_of_what_has_no_name_here_names_no_right(error: str) -> None:
+    assert lacking(error_named(f"{error}_AUTHORIZATION_FAILED")) is None
+
+
+def test_one_who_administers_is_told_of_no_right_of_members_and_producers() -> None:
+    for error, is_told in {"TOPIC": True, "GROUP": False, "TRANSACTIONAL_ID": False}.items():
+        code = error_named(f"{error}_AUTHORIZATION_FAILED")
+        assert (lacking(code, access=Access.ADMIN, **NAMES) is not None) is is_told
+
+
 def test_one_who_reads_is_told_nothing_of_writing() -> None:
     assert lacking(error_named("CLUSTER_AUTHORIZATION_FAILED")) is None
 

@@ -15,6 +15,7 @@ from spark_kafka_source.admin.new_topics import (
 )
 from spark_kafka_source.admin.questions import metadata
 from spark_kafka_source.admin.refusals import (
+    LOOK_MS,
     TOPIC_CONFIGS,
     misspelt,
     needed_right,
@@ -86,9 +87,10 @@ Given = TypeVar("Given", bound=str | ConfigResource)
 async def describe_configs(
     client: KafkaClient,
     resources: Given | Iterable[Given],
-    names: str | Collection[str] | None,
+    names: str | Collection[str] | None = None,
     *,
-    documentation: bool,
+    documentation: bool = False,
+    timeout_ms: int | None = None,
 ) -> dict[Given, Configs]:
     """Return configurations by resource. See `KafkaAdmin.describe_configs`."""
     several = [resources] if isinstance(resources, str | ConfigResource) else resources
@@ -107,7 +109,7 @@ async def describe_configs(
                 raise each
         return found
 
-    described = await client.retrying("DescribeConfigs", attempt) if given else {}
+    described = await client.retrying("DescribeConfigs", attempt, timeout_ms=timeout_ms)
     shown: dict[Given, Configs] = {}
     for each, resource in given.items():
         found = described[resource]
@@ -130,7 +132,9 @@ async def alter_configs(
         given[each]: [_alterable(*change) for change in mine.items()]
         for each, mine in changes.items()
     }
-    without_effect = await _without_effect(client, wanted)
+    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    look_by = deadline.within_ms(LOOK_MS)
+    without_effect = await _without_effect(client, wanted, look_by)
     wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
     asked_by_key = {(each.type.value, each.name): each for each in wanted}
 
@@ -144,8 +148,7 @@ async def alter_configs(
             if resource is not None:
                 yield Verdict(resource, error_code(each.error_code), each.error_message)
 
-    await _warn_of_misspelt(client, wanted)
-    deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
+    await _warn_of_misspelt(client, wanted, look_by.remaining_ms())
     try:
         found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
     except KafkaTimeoutError as error:
@@ -217,7 +220,9 @@ async def _failure(
 
 
 async def _without_effect(
-    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
+    client: KafkaClient,
+    wanted: Mapping[ConfigResource, Sequence[AlterableConfig]],
+    look_by: Deadline,
 ) -> dict[ConfigResource, KafkaError]:
     """Return why topics are not changed: a name to take away is none of theirs, nor of Kafka's.
 
@@ -230,7 +235,8 @@ async def _without_effect(
         if not away or resource.type is not ConfigResourceType.TOPIC:
             continue
         try:
-            described = await describe_configs(client, [resource], None, documentation=False)
+            look_ms = look_by.remaining_ms()
+            described = await describe_configs(client, [resource], timeout_ms=look_ms)
         except KafkaError as error:
             logger.debug("The configurations of %s are not known: %s", resource, error)
             continue
@@ -244,7 +250,7 @@ async def _without_effect(
 
 
 async def _warn_of_misspelt(
-    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]]
+    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]], look_ms: int
 ) -> None:
     """Warn of names like a broker's own. Brokers take all names: their plugins may have some."""
     names = {
@@ -254,17 +260,17 @@ async def _warn_of_misspelt(
         for change in changes
         if not change.name.startswith(_OF_LISTENER)
     }
-    advice = misspelt(names, await _broker_configs(client)) if names else None
+    advice = misspelt(names, await _broker_configs(client, look_ms)) if names else None
     if advice:
         logger.warning("Brokers have no such configuration, and keep it without effect. %s", advice)
 
 
-async def _broker_configs(client: KafkaClient) -> Collection[str]:
+async def _broker_configs(client: KafkaClient, look_ms: int = LOOK_MS) -> Collection[str]:
     """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
     try:
-        await metadata(client, [])
+        await metadata(client, [], timeout_ms=look_ms)
         brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
-        found = await describe_configs(client, brokers, None, documentation=False)
+        found = await describe_configs(client, brokers, timeout_ms=look_ms)
     except KafkaError:
         return ()
     # A name of a user's own has no type: it may be the misspelt one of an earlier call.

@@ -6,18 +6,16 @@ protocol, and KIP-848 for the others.
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import NoneType
+from typing import Any
 
 from spark_kafka_source.admin.errors import GroupNotFoundError, unless_error
 from spark_kafka_source.admin.questions import ask_all_brokers, ask_groups
 from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
-from spark_kafka_source.errors import (
-    KafkaError,
-    ProtocolError,
-    UnsupportedVersionError,
-)
+from spark_kafka_source.errors import KafkaError, ProtocolError, UnsupportedVersionError
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages import consumer_group_describe, group_admin
@@ -128,14 +126,13 @@ async def describe_groups(
             "ConsumerGroupDescribe",
             group_ids,
             ConsumerGroupDescribeRequest,
-            _consumer_groups,
+            partial(_told, _consumer_group),
         )
     # None for a group that was not asked about.
     may_be_classic = (GroupNotFoundError, NoneType)
     classic = [each for each in group_ids if isinstance(found.get(each), may_be_classic)]
-    found |= await ask_groups(
-        client, "DescribeGroups", classic, DescribeGroupsRequest, _classic_groups
-    )
+    told = partial(_told, _classic_group)
+    found |= await ask_groups(client, "DescribeGroups", classic, DescribeGroupsRequest, told)
     return {each: _unless_dead(found[each]) for each in group_ids}
 
 
@@ -145,26 +142,30 @@ def _unless_dead(found: GroupDescription | KafkaError) -> GroupDescription | Kaf
     return found
 
 
-def _consumer_groups(
-    answer: ConsumerGroupDescribeResponse, coordinator: Broker
+def _told(
+    describe: Callable[[Any, Broker], GroupDescription],
+    answer: ConsumerGroupDescribeResponse | DescribeGroupsResponse,
+    coordinator: Broker,
 ) -> Iterator[Told[CoordinatorKey, GroupDescription]]:
     for group in answer.groups:
-        yield Told(
-            CoordinatorKey.of_group(group.group_id),
-            GroupDescription(
-                group.group_id,
-                CONSUMER,
-                group.group_state,
-                PROTOCOL_TYPE,
-                group.assignor_name,
-                coordinator,
-                tuple(map(_consumer_member, group.members)),
-                group.group_epoch,
-                group.assignment_epoch,
-            ),
-            group.error_code,
-            group.error_message,
-        )
+        key, described = CoordinatorKey.of_group(group.group_id), describe(group, coordinator)
+        yield Told(key, described, group.error_code, group.error_message)
+
+
+def _consumer_group(
+    group: consumer_group_describe.DescribedGroup, coordinator: Broker
+) -> GroupDescription:
+    return GroupDescription(
+        group.group_id,
+        CONSUMER,
+        group.group_state,
+        PROTOCOL_TYPE,
+        group.assignor_name,
+        coordinator,
+        tuple(map(_consumer_member, group.members)),
+        group.group_epoch,
+        group.assignment_epoch,
+    )
 
 
 def _consumer_member(member: consumer_group_describe.Member) -> MemberDescription:
@@ -187,18 +188,6 @@ def _partitions(assignment: consumer_group_describe.Assignment) -> tuple[TopicPa
             TopicPartition(topic.topic_name, each) for topic in topics for each in topic.partitions
         )
     )
-
-
-def _classic_groups(
-    answer: DescribeGroupsResponse, coordinator: Broker
-) -> Iterator[Told[CoordinatorKey, GroupDescription]]:
-    for group in answer.groups:
-        yield Told(
-            CoordinatorKey.of_group(group.group_id),
-            _classic_group(group, coordinator),
-            group.error_code,
-            group.error_message,
-        )
 
 
 def _classic_group(group: group_admin.DescribedGroup, coordinator: Broker) -> GroupDescription:

@@ -24,15 +24,8 @@ from spark_kafka_source.admin.lag import GroupLag, group_lag
 from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
-from spark_kafka_source.admin.topic_changes import (
-    create_partitions,
-    create_topics,
-    delete_topics,
-)
-from spark_kafka_source.admin.topics import (
-    TopicDescription,
-    describe_topics,
-)
+from spark_kafka_source.admin.topic_changes import create_partitions, create_topics, delete_topics
+from spark_kafka_source.admin.topics import TopicDescription, describe_topics
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
     TransactionListing,
@@ -40,9 +33,10 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
     list_transactions,
 )
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import Cluster, KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
@@ -77,7 +71,7 @@ class KafkaAdmin:
         refuse_positional("KafkaAdmin", positional)
         self._process = OwnProcess("admin client")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
-        self._client = KafkaClient(self._config.client)
+        self._client = KafkaClient(self._config.client, Cluster(Access.ADMIN))
 
     def __enter__(self) -> "KafkaAdmin":
         return self

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from types import MappingProxyType
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError, in_short
@@ -13,7 +12,6 @@ ConfigValue = str | int | float | bool | Secret
 """The value of a configuration. A bool is `true` or `false` in Kafka."""
 
 _MOST_PARTITIONS, _MOST_REPLICAS = (1 << 31) - 1, (1 << 15) - 1
-_NOTHING: Mapping[str, ConfigValue] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class NewTopic:
     name: str
     partitions: int | None = None
     replication_factor: int | None = None
-    configs: Mapping[str, ConfigValue] = field(default_factory=lambda: _NOTHING)
+    configs: Mapping[str, ConfigValue] = field(default_factory=dict)
     replicas: Sequence[Sequence[int]] | None = None
 
     def __post_init__(self) -> None:

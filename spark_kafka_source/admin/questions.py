@@ -1,7 +1,6 @@
 """Questions about groups to their coordinators, and questions to all brokers."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TypeVar
 
 from spark_kafka_source.admin.errors import typed
@@ -20,9 +19,6 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.group_admin import ListGroupsResponse
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsResponse
-
-COORDINATOR_UNADVISED = replace(COORDINATOR, names=lambda _: {})
-"""The coordinator. The advice of `COORDINATOR` on denials is for members and producers."""
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Response)
@@ -48,7 +44,7 @@ async def ask_groups(
     found: dict[CoordinatorKey, A | BrokerError] = await ask_each(
         client,
         what,
-        COORDINATOR_UNADVISED,
+        COORDINATOR,
         map(CoordinatorKey.of_group, group_ids),
         request=lambda mine: request([each.key for each in mine]),
         answers=answers,

@@ -70,12 +70,9 @@ async def why_not_served(
         found = {each.partition for each in serving if each.topic == name}
         return bool(left[name]) and found.issuperset(left[name])
 
-    why = f"but brokers do not serve it within {deadline.timeout_ms} ms"
-    return {
-        name: KafkaTimeoutError(f"Topic {name!r} is {change}, {why}: {error}")
-        for name, error in await _why_not(client, "leaders of topics", attempt, left, deadline)
-        if not is_served(name)
-    }
+    why = f"{change}, but brokers do not serve it"
+    found = await _why_not(client, "leaders of topics", attempt, left, deadline, why=why)
+    return {name: error for name, error in found.items() if not is_served(name)}
 
 
 async def why_not_gone(
@@ -101,11 +98,8 @@ async def why_not_gone(
         if left:
             raise BrokerError(_NOT_YET, "Metadata", "a broker still knows it")
 
-    why = f"but not gone within {deadline.timeout_ms} ms"
-    return {
-        name: KafkaTimeoutError(f"Topic {name!r} is deleted, {why}: {error}")
-        for name, error in await _why_not(client, "end of topics", attempt, left, deadline)
-    }
+    why = "deleted, but not gone"
+    return await _why_not(client, "end of topics", attempt, left, deadline, why=why)
 
 
 async def _why_not(
@@ -114,14 +108,17 @@ async def _why_not(
     attempt: Callable[[Deadline], Conversation[None]],
     left: Collection[str],
     deadline: Deadline,
-) -> list[tuple[str, KafkaError]]:
-    """Try until nothing is left. Return what is left at the deadline, with the reason."""
+    *,
+    why: str,
+) -> dict[str, KafkaError]:
+    """Try until nothing is left. Return the error of each topic that is left at the deadline."""
     try:
         if left:
             await client.retrying(what, attempt, timeout_ms=deadline.remaining_ms())
     except RemoteError as error:
-        return [(name, error) for name in left]
-    return []
+        text = f"{why} within {deadline.timeout_ms} ms: {error}"
+        return {name: KafkaTimeoutError(f"Topic {name!r} is {text}") for name in left}
+    return {}
 
 
 async def _of_each_broker(

@@ -8,18 +8,14 @@ from spark_kafka_source.admin.new_topics import NewTopic
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.configs import ConfigResourceType
 from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import (
-    BrokerError,
-    KafkaError,
-    TopicNotFoundError,
-)
+from spark_kafka_source.errors import BrokerError, KafkaError, TopicNotFoundError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.secret import REDACTED, Secret
 from spark_kafka_source.settings import nearest
 
 _DENIALS = {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 # Advice is worth a look at the brokers, and no long wait.
-_LOOK_MS = 5_000
+LOOK_MS = 5_000
 
 TOPIC_CONFIGS = frozenset(
     {
@@ -88,7 +84,7 @@ async def about_creation(client: KafkaClient, topic: NewTopic, found: Verdict) -
     error = found.error.name
     if error == "INVALID_REPLICATION_FACTOR":
         with contextlib.suppress(KafkaError):
-            await client.topics([], Deadline.after_ms(_LOOK_MS))
+            await client.topics([], Deadline.after_ms(LOOK_MS))
         brokers = len(client.cluster.brokers)
         if 0 < brokers < (topic.replication_factor or 0):
             return f"Give at most the number of brokers, which is {brokers}"
@@ -115,7 +111,7 @@ def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
 async def no_topic(client: KafkaClient, name: str) -> TopicNotFoundError:
     """Return the error of a missing topic, with a topic that may be meant, if the user sees one."""
     with contextlib.suppress(KafkaError):
-        found = await client.topics(None, Deadline.after_ms(_LOOK_MS))
+        found = await client.topics(None, Deadline.after_ms(LOOK_MS))
         return TopicNotFoundError(name, nearest(name, {each.name for each in found} - {name}))
     return TopicNotFoundError(name)
 
@@ -123,6 +119,6 @@ async def no_topic(client: KafkaClient, name: str) -> TopicNotFoundError:
 async def partition_count(client: KafkaClient, name: str) -> int | None:
     """Return how many partitions a topic has, if a broker tells it now."""
     with contextlib.suppress(KafkaError):
-        (found,) = await client.topics([name], Deadline.after_ms(_LOOK_MS))
+        (found,) = await client.topics([name], Deadline.after_ms(LOOK_MS))
         return len(found.partitions) or None
     return None

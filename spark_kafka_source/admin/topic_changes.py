@@ -26,12 +26,7 @@ from spark_kafka_source.admin.refusals import (
 )
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.client.configs import ConfigResource
-from spark_kafka_source.errors import (
-    ConfigurationError,
-    KafkaError,
-    error_code,
-    error_named,
-)
+from spark_kafka_source.errors import ConfigurationError, KafkaError, error_code, error_named
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.admin import (

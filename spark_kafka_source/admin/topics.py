@@ -10,11 +10,7 @@ from spark_kafka_source.admin.refusals import no_topic
 from spark_kafka_source.client import KafkaClient, Leadership, Topic
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.fetch import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    list_offsets,
-)
+from spark_kafka_source.fetch import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, list_offsets
 from spark_kafka_source.topic_partition import TopicPartition
 
 _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")

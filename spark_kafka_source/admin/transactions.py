@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_kafka_source.admin.errors import TransactionNotFoundError
-from spark_kafka_source.admin.questions import COORDINATOR_UNADVISED, ask_all_brokers
+from spark_kafka_source.admin.questions import ask_all_brokers
 from spark_kafka_source.client import (
+    COORDINATOR,
     Broker,
     CoordinatorKey,
     KafkaClient,
@@ -22,9 +23,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
     TransactionState,
 )
-from spark_kafka_source.protocol.messages.list_transactions import (
-    ListTransactionsRequest,
-)
+from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
 
 ONGOING = "Ongoing"
@@ -144,7 +143,7 @@ async def describe_transactions(
     described: dict[CoordinatorKey, TransactionDescription | None] = await ask_each(
         client,
         "DescribeTransactions",
-        COORDINATOR_UNADVISED,
+        COORDINATOR,
         map(CoordinatorKey.of_transaction, transactional_ids),
         request=lambda mine: DescribeTransactionsRequest([each.key for each in mine]),
         answers=answers,

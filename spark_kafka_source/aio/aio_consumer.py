@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar, overload
 
-from spark_kafka_source.aio.hold import hold
+from spark_kafka_source.aio.hold import hold, turns
 from spark_kafka_source.client import Topic
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.consumer.consumer import CLOSE_MS, Consumer
@@ -55,6 +55,7 @@ class AIOConsumer(Consumer):
     async def _wait(self, conversation: Conversation[T]) -> T:
         """Hold a conversation. Other tasks go on until it is over."""
         with closing(conversation), self._user.used_here(), spelt(self._config.spelling):
+            await turns.take()  # Before: a cancellation after it would lose its result.
             return await hold(conversation)
 
     async def __aenter__(self) -> "AIOConsumer":
@@ -79,6 +80,7 @@ class AIOConsumer(Consumer):
         while True:
             for record in one_by_one(await self.poll(), self._positions):
                 yield record
+                await turns.take()  # The position is behind this record, and before the next.
 
     @overload
     async def position(

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from spark_kafka_source.aio.hold import turns
+from spark_kafka_source.aio.lines import Lines
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
@@ -27,22 +28,23 @@ class AIOProducer:
             print((await written).offset)
 
     Settings and errors are those of `KafkaProducer`, whose thread sends the records. Calls that may
-    wait, for metadata, for room or for a transaction's end, wait in a thread of their own, one
-    after the other. So the records of one task keep their order. A call that is cancelled while it
-    waits there goes on: its record may still be written.
+    wait, for metadata or for room, wait in a few other threads, those of one topic one after the
+    other. So the records of a topic keep their order, and a topic that is missing holds up no
+    other. With a `transactional.id` all of these calls are made one after the other: a transaction
+    ends after the sends that were begun before. A call that is cancelled while it waits in a thread
+    goes on: its record may still be written.
     """
 
     def __init__(self, *positional: Any, **configuration: Any) -> None:
         self._producer = KafkaProducer(*positional, **configuration)
-        self._thread = ThreadPoolExecutor(1, "calls of a producer")
-        self._in_thread = 0
+        self._lines = Lines()
+        self._has_one_line = False
 
     async def __aenter__(self) -> "AIOProducer":
         return self
 
     async def __aexit__(self, *error: Any) -> None:
         await asyncio.to_thread(self._producer.__exit__, *error)
-        self._thread.shutdown(wait=False)
 
     async def send(
         self,
@@ -67,9 +69,12 @@ class AIOProducer:
             timestamp_ms=timestamp_ms,
             headers=headers,
         )
-        if not self._in_thread and self._producer.sends_at_once(topic, partition):
-            return _awaitable(send())
-        return _awaitable(await self._call(send))
+        waits = not self._producer.sends_at_once(topic, partition)
+        if waits or self._line_of(topic) in self._lines:
+            return _awaitable(await self._call(send, topic))
+        sent = _awaitable(send())
+        await turns.take()  # After: tasks that send at the same time keep their order.
+        return sent
 
     async def send_and_wait(self, topic: str, value: Any = None, **more: Any) -> RecordMetadata:
         """Send one record, and wait until it is written. Takes the arguments of `send`."""
@@ -79,21 +84,24 @@ class AIOProducer:
         self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
     ) -> None:
         """Send all rows of Arrow columns, and wait until they are written."""
-        sent = await self._call(partial(self._producer.send_columns, topic, columns))
+        sent = await self._call(partial(self._producer.send_columns, topic, columns), topic)
         await asyncio.to_thread(sent.result)
 
     async def flush(self, timeout_seconds: float | None = None) -> None:
-        """Send all records so far at once, and wait until each is written or has failed."""
-        await self._call(partial(self._producer.flush, timeout_seconds))
+        """Send all records so far at once, and wait until each is written or has failed.
+
+        It concerns each `send` that has returned. It waits for no `send` of another task that still
+        waits, for example for a topic.
+        """
+        await asyncio.to_thread(self._producer.flush, timeout_seconds)
 
     async def close(self, timeout_seconds: float | None = None) -> None:
         """Wait until all records are sent, at most so long, and fail the rest. Never raises."""
         await asyncio.to_thread(self._producer.close, timeout_seconds)
-        self._thread.shutdown(wait=False)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the partitions of a topic, in order."""
-        return await self._call(partial(self._producer.partitions_for, topic))
+        return await self._call(partial(self._producer.partitions_for, topic), topic)
 
     def metrics(self) -> dict[str, float]:
         """Return counts and rates under Kafka's names; times are in milliseconds."""
@@ -103,6 +111,7 @@ class AIOProducer:
 
     async def init_transactions(self) -> None:
         """Take the `transactional.id`: fence the producer that had it, abort its transaction."""
+        self._has_one_line = True  # It takes no record before.
         await self._call(self._producer.init_transactions)
 
     async def begin_transaction(self) -> None:
@@ -125,13 +134,12 @@ class AIOProducer:
         """Abort the transaction: readers with `read_committed` never see its records."""
         await self._call(self._producer.abort_transaction)
 
-    async def _call(self, call: Callable[[], T]) -> T:
-        """Make a call in the thread, after all earlier ones."""
-        self._in_thread += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
-        finally:
-            self._in_thread -= 1
+    async def _call(self, call: Callable[[], T], topic: str | None = None) -> T:
+        """Make a call in a thread, after all earlier ones of its line."""
+        return await self._lines.call(self._line_of(topic), call)
+
+    def _line_of(self, topic: str | None) -> str | None:
+        return None if self._has_one_line else topic
 
 
 def _awaitable(sent: SendFuture) -> "asyncio.Future[RecordMetadata]":

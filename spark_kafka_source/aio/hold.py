@@ -1,6 +1,8 @@
 """Conversations on an asyncio loop: other tasks go on while one waits."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Generator
 from functools import partial
 from types import coroutine
@@ -9,6 +11,23 @@ from typing import Any, TypeVar, cast
 from spark_kafka_source.net import Conversation, Wait
 
 T = TypeVar("T")
+
+_TURN_SECONDS = 0.01
+
+
+class _Turns(threading.local):
+    """The turns of other tasks, during work that waits for nothing. A thread has one loop."""
+
+    _next_at_seconds = 0.0
+
+    async def take(self) -> None:
+        """Let other tasks have their turn if the last one was 10 ms ago."""
+        if time.monotonic() >= self._next_at_seconds:
+            await asyncio.sleep(0)
+            self._next_at_seconds = time.monotonic() + _TURN_SECONDS
+
+
+turns = _Turns()
 
 
 async def hold(conversation: Conversation[T]) -> T:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 from pathlib import PurePath
-from types import MappingProxyType
 
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.errors import ConfigurationError
@@ -30,10 +29,6 @@ _ALL_OF_SASL = "kafka.sasl.*"
 _numbers = itertools.count(1)
 
 
-def _nothing() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """The options that one `kind` of client takes, and its texts about other options.
@@ -50,7 +45,7 @@ class Vocabulary:
     refused: Mapping[str, str]
     done_anyway: Mapping[str, str]
     meant: Mapping[str, str]
-    instead: Mapping[str, str] = field(default_factory=_nothing)
+    instead: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
 
     def settings(self, arguments: Mapping[str, object]) -> Settings:

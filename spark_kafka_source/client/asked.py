@@ -159,6 +159,9 @@ class Asked(Generic[R]):
             if isinstance(error, RemoteError):
                 self._connections.contacts.failed(self.address)
             self._error = error
+        except BaseException:  # Such as a Ctrl-C. The connection may be out of step.
+            self.abandon()
+            raise
 
     def _start(self) -> None:
         connection = self._connections.usable_to(self.address, self._most_in_flight)
@@ -190,6 +193,6 @@ class Asked(Generic[R]):
     def _send(self, connection: Connection) -> None:
         if self.deadline.expired:
             raise RequestTimeoutError(f"{self.address}: timed out before the request was sent")
+        self._connection = connection  # Before: a part of the request may go out.
         self._awaited = connection.begin(self._request, max_version=self._max_version)
         self._connections.requests_sent += 1
-        self._connection = connection

@@ -196,32 +196,15 @@ class KafkaClient:
 
         With `is_held`, for an answer that the broker may hold back, only `deadline` counts.
         Otherwise `request.timeout.ms` counts, too. With more than one `most_in_flight` the request
-        goes behind others to the same broker; see `has_room`. See `throttled_seconds`, too.
+        goes behind others to the same broker. `connections` tells whether there is room for it,
+        and how long the broker throttles the client.
         """
-        if is_held:
-            return Asked(self.connections, request, broker.address, deadline, max_version)
-        return self._ask(request, broker.address, deadline, max_version, most_in_flight)
-
-    def _ask(
-        self,
-        request: Request[R],
-        address: Address,
-        deadline: Deadline,
-        max_version: int | None = None,
-        most_in_flight: int = 1,
-    ) -> Asked[R]:
-        deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
+        if not is_held:
+            deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
+        address = broker.address
         return Asked(
             self.connections, request, address, deadline, max_version, most_in_flight=most_in_flight
         )
-
-    def has_room(self, broker: Broker, most_in_flight: int) -> bool:
-        """Whether a request can be sent behind those in flight, on the same connection."""
-        return self.connections.has_room(broker.address, most_in_flight)
-
-    def throttled_seconds(self, broker: Broker) -> float:
-        """Return how long the client must still leave a broker alone (KIP-219); at least 0."""
-        return self.connections.throttled_seconds(broker.address)
 
     async def answer_of(self, asked: Asked[R], is_still: Still | None = None) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.
@@ -319,9 +302,12 @@ class KafkaClient:
         candidates = self._candidates(but)
         if candidates:  # The best one is throttled only if all are.
             await self.wait_out_throttle(candidates[0], deadline)
-        return await race(
-            candidates, lambda each: self._ask(request, each, deadline, max_version), deadline
-        )
+
+        def ask(address: Address) -> Asked[R]:
+            broker = Broker(_UNKNOWN_NODE, address)
+            return self.ask(request, broker, deadline, max_version=max_version)
+
+        return await race(candidates, ask, deadline)
 
     def _candidates(self, but: Address | None) -> list[Address]:
         """Return at most three known brokers, connected ones first, and all bootstrap addresses.

@@ -8,12 +8,7 @@ from enum import Enum
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker
 from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import (
-    BrokerError,
-    ConfigurationError,
-    KafkaError,
-    ProtocolError,
-)
+from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, ProtocolError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -91,9 +91,9 @@ class Connections:
     def may_send(self, connection: Connection, most_in_flight: int) -> bool:
         """Whether a request may go out on this connection now. If so, it has to follow at once.
 
-        With `most_in_flight` of 1 the request has the connection to itself, so none does on which a
-        request without an answer went out. With more it goes
-        behind others of its kind, on the one connection that has them, since they keep their order.
+        With `most_in_flight` of 1 the request has the connection to itself. A connection on which a
+        request without an answer went out is not for it. With more the request goes behind others
+        of its kind, on the one connection that has them, since they keep their order.
         """
         if not self._takes(connection, most_in_flight):
             return False

@@ -7,15 +7,14 @@ at all.
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import nearest
 
 _ALMOST = 0.9
+_NOTHING_AWAITS = "Give a function that returns the result: nothing awaits it"
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-NO_SYNONYMS: Mapping[str, str] = MappingProxyType({})
 
 
 def refuse_class(argument: str, given: object) -> None:
@@ -33,10 +32,7 @@ def own(given: object, name: str, base: type | None = None) -> Any:
 
 
 def refuse_slips(
-    argument: str,
-    given: object,
-    missing: Collection[str],
-    synonyms: Mapping[str, str] = NO_SYNONYMS,
+    argument: str, given: object, missing: Collection[str], synonyms: Mapping[str, str]
 ) -> None:
     """Raise `ConfigurationError` if the object has a `missing` method under almost its name.
 
@@ -73,8 +69,19 @@ def method(
 def refuse_async(argument: str, called: Callable[..., Any], named: str) -> None:
     """Raise `ConfigurationError` for a function whose result would have to be awaited."""
     if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
-        expected = "Give a function that returns the result: nothing awaits it"
-        raise ConfigurationError(argument, f"is an asynchronous {named}", expected)
+        raise ConfigurationError(argument, f"is an asynchronous {named}", _NOTHING_AWAITS)
+
+
+def refuse_awaitable(argument: str, result: object, named: str) -> None:
+    """Raise `ConfigurationError` for a result that would have to be awaited.
+
+    Such is that of a lambda that calls an asynchronous function.
+    """
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()  # Else Python warns of it, too.
+        found = f"is a {named} that returned something to await"
+        raise ConfigurationError(argument, found, _NOTHING_AWAITS)
 
 
 def check_call(argument: str, called: Callable[..., Any], what: str, *parameters: str) -> None:

@@ -16,12 +16,7 @@ from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, CoordinatorKey
 from spark_kafka_source.client.patience import patient
 from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import (
-    BrokerError,
-    KafkaError,
-    ProtocolError,
-    error_named,
-)
+from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_named
 from spark_kafka_source.net import Conversation, Deadline, together
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition

@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client.given_objects import refuse_async, refuse_awaitable
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
     OneOrMany,
-    topic_partitions,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    offsets as checked_offsets,
+    checked_offsets,
+    checked_partitions,
 )
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.consumer.waiting import Waiting
@@ -109,6 +108,8 @@ class Commits:
 
     def commit_async(self, offsets: Offsets | None, callback: CommitCallback | None) -> None:
         """Commit without waiting. A later call, such as `attend`, runs the callback."""
+        if callback is not None:
+            refuse_async("callback", callback, "function")
         self._needed_group()
         wanted = self._wanted(offsets)
         self._run_callbacks()
@@ -119,7 +120,7 @@ class Commits:
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's last committed offsets, None for partitions without one."""
         self._needed_group()
-        partitions = topic_partitions(given)
+        partitions = checked_partitions(given)
         found = await self._waiting.ask(
             "OffsetFetch", lambda time_ms: self.found(partitions, time_ms), timeout_ms
         )
@@ -175,15 +176,10 @@ class Commits:
             self.commit_consumed_async()
         self.due_seconds = now_seconds + self._config.poll.auto_commit_interval_ms / 1000
 
-    def commit_consumed_async(self) -> None:
+    def commit_consumed_async(self, timeout_ms: int | None = None) -> None:
         """Begin an automatic commit, except for a group member outside of a generation."""
         if not self._subscription.in_group or self._subscription.member() is not None:
-            self.begin_automatic()
-
-    async def commit_before_giving_up(self, deadline: Deadline) -> None:
-        """Commit the positions if commits are automatic, and wait. A failure is only logged."""
-        is_done = self.begin_automatic(deadline.remaining_ms())
-        await self._waiting.until(is_done, deadline)
+            self.begin_automatic(timeout_ms)
 
     def begin_automatic(self, timeout_ms: int | None = None) -> Callable[[], bool]:
         """Begin to commit the positions if commits are automatic. A failure is only logged.
@@ -260,9 +256,7 @@ class Commits:
         await commit_offsets(
             self._client,
             self._needed_group(),
-            {where: at.offset for where, at in commit.offsets.items()},
-            leader_epochs={where: at.leader_epoch for where, at in commit.offsets.items()},
-            metadata={where: at.metadata for where, at in commit.offsets.items()},
+            commit.offsets,
             member_of=commit.member_of,
             timeout_ms=max(1, commit.deadline.remaining_ms()),
         )
@@ -283,7 +277,8 @@ class Commits:
                 commit = self._finished.popleft()
                 self._on_commit(commit.took_ms)
                 if commit.callback is not None:
-                    commit.callback(commit.offsets, commit.error)
+                    result: object = commit.callback(commit.offsets, commit.error)
+                    refuse_awaitable("callback", result, "function")
         finally:
             self._is_telling = False
 
@@ -297,10 +292,13 @@ class Commits:
 
         Commits that are not done then are given up. Their callbacks get the error.
         """
-        await self.finish(deadline)
-        if self._running is not None:
-            self._running.give_up()
-        while self._queue:
-            self._queue[0].error = ClosedError("the consumer was closed before the commit ended")
-            self._end_first()
-        self._run_callbacks()
+        try:
+            await self.finish(deadline)
+        finally:
+            if self._running is not None:
+                self._running.give_up()
+            while self._queue:
+                what = "the consumer was closed before the commit ended"
+                self._queue[0].error = ClosedError(what)
+                self._end_first()
+            self._run_callbacks()

@@ -24,12 +24,8 @@ from spark_kafka_source.consumer.one_user import OneUser
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
     OneOrMany,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    topic_partition as checked_partition,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    topic_partitions as checked_partitions,
+    checked_partition,
+    checked_partitions,
 )
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.rebalance_listener import (
@@ -38,7 +34,7 @@ from spark_kafka_source.consumer.rebalance_listener import (
     given_listener,
 )
 from spark_kafka_source.consumer.seeking import Seeking
-from spark_kafka_source.consumer.subscription import FAREWELL_MS, Subscription, time_to_commit
+from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.consumer.unread import Decoding
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import ConfigurationError, LocalError
@@ -54,6 +50,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
 CLOSE_MS = 30_000
+# The time to tell the coordinator that the member leaves.
+_FAREWELL_MS = 2_000
 _OFFSET = "offset"
 
 C = TypeVar("C", bound="Consumer")
@@ -181,8 +179,8 @@ class Consumer:
     async def _describe_unknown(self, names: list[str], deadline: Deadline) -> list[Topic]:
         return await self._subscription.describe(names, deadline)
 
-    def _begin_commit(self, timeout_ms: int | None) -> Callable[[], bool]:
-        return self._commits.begin_automatic(timeout_ms)
+    def _begin_commit(self) -> Callable[[], bool]:
+        return self._commits.begin_automatic()
 
     # -- what to read ------------------------------------------------------------------------------
 
@@ -228,8 +226,6 @@ class Consumer:
         self._follow_partitions()
 
     async def _unsubscribe(self) -> None:
-        if not self._subscription.in_group:
-            self._commits.commit_consumed_async()
         self._waiting.ignored = True
         try:
             await self._leave(Deadline.after_ms(self._waiting.default_ms))
@@ -239,11 +235,16 @@ class Consumer:
 
     async def _leave(self, deadline: Deadline) -> None:
         """End the subscription, after the commits: nobody can commit for a member that left."""
+        left_ms = deadline.remaining_ms()
         try:
             if self._subscription.in_group:
-                await self._commits.finish(time_to_commit(deadline))
-        except BaseException:  # Such as a Ctrl-C.
-            deadline = deadline.within_ms(FAREWELL_MS)
+                commit_by = deadline.within_ms(max(left_ms - _FAREWELL_MS, left_ms // 2))
+                self._commits.commit_consumed_async(commit_by.remaining_ms())
+                await self._commits.finish(commit_by)
+            else:
+                self._commits.commit_consumed_async(left_ms)
+        except BaseException:  # Such as a Ctrl-C. The coordinator is still told.
+            deadline = deadline.within_ms(_FAREWELL_MS)
             raise
         finally:
             await self._subscription.end(deadline)
@@ -266,6 +267,7 @@ class Consumer:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
         self._first_contact.poll_began()
+        self._reading.was_left_alone()
         try:
             taken = await self._taken(Deadline.after_ms(timeout_ms))
         finally:
@@ -424,8 +426,6 @@ class Consumer:
 
     async def _leave_for_good(self, deadline: Deadline) -> None:
         try:
-            if not self._subscription.in_group:
-                await self._commits.commit_before_giving_up(deadline)
             await self._leave(deadline)
         except Exception:  # An error of the listener.
             raise

@@ -20,7 +20,7 @@ from spark_kafka_source.groups import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.assignors import Assignor
 from spark_kafka_source.groups.assignors.given import given_assignors
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.settings import Settings, setting, settings_of
+from spark_kafka_source.settings import setting, settings_of
 from spark_kafka_source.spelling import Spelling, spelt
 from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
 
@@ -70,25 +70,20 @@ class ConsumerConfig:
         """
         spelling = VOCABULARY.spelling(arguments)
         with spelt(spelling):
-            return cls._from_settings(VOCABULARY.settings(arguments), token_provider, spelling)
-
-    @classmethod
-    def _from_settings(
-        cls, settings: Settings, token_provider: TokenProvider | None, spelling: Spelling
-    ) -> "ConsumerConfig":
-        poll = settings.read(PollConfig)
-        group_id = settings.text("kafka.group.id", "")
-        client = ClientConfig.from_settings(settings, token_provider)
-        return cls(
-            client=numbered(client, settings, group_id),
-            fetch=FetchConfig.from_settings(settings),
-            poll=poll,
-            reset=parse_reset(poll.auto_offset_reset),
-            group=settings.read(GroupConfig) if group_id else None,
-            sensors=settings.read(SensorConfig),
-            typed=TypedConfig.from_settings(settings),
-            spelling=spelling,
-        )
+            settings = VOCABULARY.settings(arguments)
+            poll = settings.read(PollConfig)
+            group_id = settings.text("kafka.group.id", "")
+            client = ClientConfig.from_settings(settings, token_provider)
+            return cls(
+                client=numbered(client, settings, group_id),
+                fetch=FetchConfig.from_settings(settings),
+                poll=poll,
+                reset=parse_reset(poll.auto_offset_reset),
+                group=settings.read(GroupConfig) if group_id else None,
+                sensors=settings.read(SensorConfig),
+                typed=TypedConfig.from_settings(settings),
+                spelling=spelling,
+            )
 
     def own_assignors(self, given: object, arguments: Mapping[str, object]) -> tuple[Assignor, ...]:
         """Return the assignors that a user gave beside these arguments; none if none are.

@@ -1,6 +1,6 @@
 """Deserializers of a consumer's keys and values, applied to the records that a poll returns."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol, TypeAlias
 
@@ -114,7 +114,7 @@ class Deserializers:
 def _column(
     part: str, given: Serde, where: TopicPartition, batch: pa.RecordBatch
 ) -> tuple[list[Any], RecordDeserializationError | None]:
-    headers: Iterable[Headers] = headers_of(batch) if given.takes_headers else _no_headers(batch)
+    headers: Sequence[Headers] = headers_of(batch) if given.takes_headers else [()] * batch.num_rows
     call, topic, found = given.call, where.topic, list[Any]()
     try:
         for each, data in zip(headers, batch.column(part).to_pylist(), strict=True):
@@ -122,10 +122,6 @@ def _column(
     except Exception as error:
         return found, _failure(part, where, batch.slice(len(found), 1), error)
     return found, None
-
-
-def _no_headers(batch: pa.RecordBatch) -> Sequence[Headers]:
-    return [()] * batch.num_rows
 
 
 def _failure(

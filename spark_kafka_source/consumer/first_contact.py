@@ -18,7 +18,7 @@ class FirstContact:
     def __init__(self, client: KafkaClient) -> None:
         self._client = client
         self._began_seconds: float | None = None
-        self._is_told = False
+        self._told_kinds: set[type] = set()
 
     def poll_began(self) -> None:
         """Note the start of the first poll: no broker is asked before."""
@@ -26,9 +26,13 @@ class FirstContact:
             self._began_seconds = time.monotonic()
 
     def poll_ended(self) -> None:
-        """Warn once if no broker was ever reached, and an address failed or there was time."""
+        """Warn if no broker was ever reached, and an address failed or there was time.
+
+        Warn once of each kind of error.
+        """
         contacts = self._client.contacts
-        if self._is_told or contacts.was_reached or self._began_seconds is None:
+        kind = type(contacts.last_error)
+        if contacts.was_reached or kind in self._told_kinds or self._began_seconds is None:
             return
         passed_seconds = time.monotonic() - self._began_seconds
         if contacts.last_error is not None:
@@ -40,5 +44,5 @@ class FirstContact:
             )
         else:
             return
-        self._is_told = True
+        self._told_kinds.add(kind)
         logger.warning("%s; trying again", as_written(text))

@@ -3,7 +3,6 @@
 import logging
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
@@ -80,13 +79,10 @@ class LetterWrites:
             place = f"{letters.topic_partition} at offset {letters.offsets[0]}"
             text = "Sends bad records to topic %r, later ones without a log line: %s: %s"
             logger.warning(text, self._topic, place, letters.reason)
-        writing = self._writes.ask(partial(self._write, letters))
+        writing = self._writes.ask(lambda: self._writer.send(letters).wait())
         count = len(letters.offsets)
         self._held[chunk.topic_partition] = _Held(chunk, batch, count, writing)
         raise NotKnownYetError
-
-    def _write(self, letters: Letters) -> None:
-        self._writer.send(letters).wait()
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
         """Return the held records of a chunk once its letters are written.

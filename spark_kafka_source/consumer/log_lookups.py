@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.consumer.partition_arguments import OneOrMany, topic_partitions
+from spark_kafka_source.consumer.partition_arguments import OneOrMany, checked_partitions
 from spark_kafka_source.consumer.topics import describe_topics
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
@@ -67,7 +67,7 @@ class LogLookups:
         self, timestamps_ms: Timestamps, timeout_ms: int | None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offsets at or after these times. Raises `LocalError` for one below 0."""
-        topic_partitions(timestamps_ms)
+        checked_partitions(timestamps_ms)
         wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
@@ -77,7 +77,7 @@ class LogLookups:
     async def _ends(
         self, given: OneOrMany, end: int, timeout_ms: int | None
     ) -> dict[TopicPartition, int]:
-        found = await self._list(dict.fromkeys(topic_partitions(given), end), timeout_ms)
+        found = await self._list(dict.fromkeys(checked_partitions(given), end), timeout_ms)
         return {each: at.offset for each, at in found.items()}
 
     async def _list(

@@ -6,7 +6,7 @@ https://kafka.apache.org/documentation/#consumer_monitoring
 import math
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import Sensor, SensorConfig
@@ -15,6 +15,9 @@ from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.topic_partition import TopicPartition
+
+if TYPE_CHECKING:  # Most consumers do not need it.
+    from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 
 LAG = "records-lag"
 
@@ -87,18 +90,6 @@ class Metrics:
         }
 
 
-class HasCounts(Protocol):
-    """The counts of records that could not be decoded."""
-
-    @property
-    def skipped(self) -> int:
-        """How many were left out."""
-
-    @property
-    def sent(self) -> int:
-        """How many became dead letters."""
-
-
 class PartitionMetrics:
     """The metrics of a consumer's partitions."""
 
@@ -122,13 +113,13 @@ class PartitionMetrics:
         found = {each.topic_partition: self.lag(each) for each in self._positions}
         return {each: float(lag) for each, lag in found.items() if lag is not None}
 
-    def measures(self, counts: HasCounts | None) -> Measures:
+    def measures(self, typed: "TypedDecoding | None") -> Measures:
         """Return the functions of metrics that are not of one partition."""
         found: dict[str, Callable[[], float]] = {
             "assigned-partitions": lambda: len(self._positions)
         }
-        if counts is not None:
-            found["bad-records-skipped-total"] = lambda: counts.skipped
-            found["bad-records-sent-total"] = lambda: counts.sent
+        if typed is not None:
+            found["bad-records-skipped-total"] = lambda: typed.skipped
+            found["bad-records-sent-total"] = lambda: typed.sent
         found["records-lag-max"] = lambda: max(self.lags().values(), default=0.0)
         return found

@@ -18,7 +18,7 @@ Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | int]
 _PAIR = 2
 
 
-def topic_partition(given: object) -> TopicPartition:
+def checked_partition(given: object) -> TopicPartition:
     """Return a partition, given as a pair of topic and number. Raises `LocalError` otherwise."""
     if is_one(given):
         number = whole(given[1])
@@ -30,9 +30,9 @@ def topic_partition(given: object) -> TopicPartition:
     )
 
 
-def topic_partitions(*given: object) -> list[TopicPartition]:
+def checked_partitions(*given: object) -> list[TopicPartition]:
     """Return partitions that are given one by one or in collections. Raises `LocalError`."""
-    return [topic_partition(each) for one in given for each in _each_of(one)]
+    return [checked_partition(each) for one in given for each in _each_of(one)]
 
 
 def is_one(given: object) -> TypeGuard[tuple[str, Any]]:
@@ -47,7 +47,7 @@ def whole(given: object) -> int | None:
     return index(given)
 
 
-def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
+def checked_offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return given offsets by partition. `to` is a verb for errors, such as "commit".
 
     Raises `LocalError` for anything that is no mapping of partitions to offsets of 0 or more.
@@ -57,10 +57,10 @@ def offsets(given: object, to: str) -> dict[TopicPartition, OffsetAndMetadata]:
             f"Cannot {to} {in_short(given)}: give a dict of offsets by partition, as "
             "{TopicPartition('events', 0): 42}"
         )
-    return {topic_partition(each): offset(at, each, to) for each, at in given.items()}
+    return {checked_partition(each): checked_offset(at, each, to) for each, at in given.items()}
 
 
-def offset(given: object, where: object, to: str) -> OffsetAndMetadata:
+def checked_offset(given: object, where: object, to: str) -> OffsetAndMetadata:
     """Return one offset, given as a number or with its metadata. Raises `LocalError` otherwise."""
     number = whole(given)
     if isinstance(given, OffsetAndMetadata):

@@ -15,7 +15,7 @@ from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.consumer.column_names import checked_columns
-from spark_kafka_source.consumer.partition_arguments import topic_partition
+from spark_kafka_source.consumer.partition_arguments import checked_partition
 from spark_kafka_source.consumer.topic_bounds import Bound, GivenBound
 from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
@@ -75,7 +75,7 @@ def read_topic(
     for where, batch in read.batches():
         size_bytes += batch.nbytes
         if size_bytes > max_bytes:
-            raise _too_large(max_bytes, size_bytes, read)
+            raise read.too_large(max_bytes, size_bytes)
         found[where].append(batch)
     in_order = (batch for where in sorted(found) for batch in found[where])
     return pa.Table.from_batches(in_order, read.schema)
@@ -135,16 +135,6 @@ class _TopicRead:
         """The schema of all batches."""
         return schema(self._columns) if self._typed is None else self._typed.schema
 
-    @property
-    def offsets(self) -> int:
-        """The number of offsets to read in all."""
-        return sum(each.size for each in self._ranges)
-
-    @property
-    def offsets_left(self) -> int:
-        """The number of offsets that are still to read."""
-        return sum(self._left.values())
-
     def batches(self) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
         """Yield batches that have records."""
         with ExitStack() as resources:
@@ -170,6 +160,20 @@ class _TopicRead:
                 del chunk  # A record may be large: its memory is free from here on.
                 if batch.num_rows:
                     yield where, batch
+
+    def too_large(self, max_bytes: int, size_bytes: int) -> ConfigurationError:
+        """Return the error for a table of which so much is read already."""
+        offsets = sum(each.size for each in self._ranges)
+        done = offsets - sum(self._left.values())
+        found = (
+            f"is {max_bytes}, and the table takes more: about "
+            f"{size_bytes * offsets // max(done, 1)} bytes, judged by {done} of {offsets} offsets"
+        )
+        expected = (
+            "Give more if there is as much memory, a later 'start', fewer 'columns', or use "
+            "read_topic_batches, which holds one batch at a time"
+        )
+        return ConfigurationError("max_bytes", found, expected)
 
     def _decoding(self, resources: ExitStack) -> Callable[[Chunk], pa.RecordBatch]:
         if self._typed is None:
@@ -233,7 +237,7 @@ def _wanted(topic: Topics) -> dict[str, set[int] | None]:
         if isinstance(each, str):
             found[each] = None
             continue
-        where = topic_partition(each)
+        where = checked_partition(each)
         numbers = found.setdefault(where.topic, set())
         if numbers is not None:
             numbers.add(where.partition)
@@ -271,17 +275,3 @@ def _warn_of_order(client: KafkaClient, names: list[str]) -> None:
             "read. To have them, read further and filter by the column 'timestamp'",
             ", ".join(unordered),
         )
-
-
-def _too_large(max_bytes: int, size_bytes: int, read: _TopicRead) -> ConfigurationError:
-    done = read.offsets - read.offsets_left
-    in_all = size_bytes * read.offsets // max(done, 1)
-    found = (
-        f"is {max_bytes}, and the table takes more: about {in_all} bytes, judged by "
-        f"{done} of {read.offsets} offsets"
-    )
-    expected = (
-        "Give more if there is as much memory, a later 'start', fewer 'columns', or use "
-        "read_topic_batches, which holds one batch at a time"
-    )
-    return ConfigurationError("max_bytes", found, expected)

@@ -24,6 +24,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+# Each poll reads what has come. Only after a longer time without one does a broker seem silent.
+_LONG_SECONDS = 1.0
+
 
 class _Kept(NamedTuple):
     """An error for the next call. It is about `position` at `at`, unless that is None."""
@@ -52,7 +55,7 @@ class Reading:
         self._reader = LogReader(
             client,
             decoding.fetch,
-            Resetting(reset),
+            Resetting(reset, client.contacts),
             lookups,
             limit=decoding.limit,
             keeps_sessions=True,
@@ -75,7 +78,11 @@ class Reading:
 
     async def close(self) -> None:
         """End the fetch sessions."""
-        await self._reader.close()
+        await self._reader.fetcher.close()
+
+    def was_left_alone(self) -> None:
+        """Restart the timeouts of fetches if the last poll was long ago."""
+        self._reader.fetcher.was_left_alone(_LONG_SECONDS)
 
     def prepare(self) -> None:
         """Find missing leaders and positions, and fetch records. Do not wait.
@@ -86,12 +93,12 @@ class Reading:
         self._reader.look()
         self._reader.step(self._start_lookups.take)
         self._reader.step(self._find_positions)
-        self._reader.ask()
+        self._reader.fetcher.ask()
 
     @property
     def waited_for(self) -> list[Any]:
         """The objects that become readable once there is something to take."""
-        return list(self._reader.in_flight)
+        return list(self._reader.fetcher.in_flight)
 
     def next_try_seconds(self) -> float | None:
         """Return when `prepare` has something to do even if nothing comes in."""
@@ -107,11 +114,11 @@ class Reading:
         records.
         """
         self._raise_kept()
-        self._keep_error(self._reader.take)
+        self._keep_error(self._reader.fetcher.take)
         before = [(each, each.next) for each in self.positions]
         try:
             found = self._take(max_records)
-            self._keep_error(self._reader.ask)
+            self._keep_error(self._reader.fetcher.ask)
         except BaseException:
             for position, at in before:
                 if position.next is not at:
@@ -205,7 +212,7 @@ class Reading:
                 for each in self.positions
                 if each.next is None
                 and each.next_try.at_seconds <= now_seconds
-                and self._has_leader(each)
+                and self._client.cluster.log(each.topic_partition) is not None
             }
         )
 
@@ -217,9 +224,6 @@ class Reading:
     def _begin(self, position: Position, _: ResetPolicy | None, at: OffsetAndEpoch) -> None:
         position.seek(*at)
         logger.info("%s: begins at offset %d", position.topic_partition, at.offset)
-
-    def _has_leader(self, position: Position) -> bool:
-        return self._client.cluster.log(position.topic_partition) is not None
 
 
 def _is_unknown(position: Position, policy: ResetPolicy | None) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from spark_kafka_source.client.given_objects import (
     method,
     needed_arguments,
+    refuse_awaitable,
     refuse_class,
     refuse_slips,
 )
@@ -110,13 +111,13 @@ def given_listener(
     if not any(found.values()):
         said = f"is of type {type(given).__name__}, which does nothing"
         raise ConfigurationError(argument, said, f"Give it one of {', '.join(_METHODS)}")
-    told = {name: _told(argument, name, each, consumer) for name, each in found.items()}
+    told = {name: _told(argument, name, each, consumer, may_wait) for name, each in found.items()}
     revoked = told[_REVOKED] or _nothing
     return GivenListener(revoked, told[_ASSIGNED] or _nothing, told[_LOST] or revoked)
 
 
 def _told(
-    argument: str, name: str, called: Callable[..., Any] | None, consumer: object
+    argument: str, name: str, called: Callable[..., Any] | None, consumer: object, may_wait: bool
 ) -> Told | None:
     if called is None:
         return None
@@ -125,14 +126,20 @@ def _told(
         found = f"has `{name}`, which takes neither (partitions) nor (consumer, partitions)"
         raise ConfigurationError(argument, found, "Give its other parameters defaults")
     with_consumer = partial(called, consumer) if needed == _WITH_CONSUMER else called
-    if inspect.iscoroutinefunction(called):
-        return with_consumer
 
     async def told(partitions: Collection[TopicPartition]) -> None:
-        with_consumer(partitions)
+        result = with_consumer(partitions)
+        if not may_wait:
+            refuse_awaitable(argument, result, f"method `{name}`")
+        elif inspect.isawaitable(result):
+            await result
 
     return told
 
 
 async def _nothing(_: Collection[TopicPartition]) -> None:
     pass
+
+
+NOBODY = GivenListener(_nothing, _nothing, _nothing)
+"""The listener where no listener is given."""

@@ -5,15 +5,11 @@ from collections.abc import Mapping, Sequence
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
     OneOrMany,
+    checked_offset,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
     is_one,
-    topic_partition,
-    topic_partitions,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    offset as checked_offset,
-)
-from spark_kafka_source.consumer.partition_arguments import (
-    offsets as checked_offsets,
 )
 from spark_kafka_source.consumer.starts import Starts
 from spark_kafka_source.consumer.waiting import Waiting
@@ -48,13 +44,13 @@ class Seeking:
 
     def reset(self, given: Sequence[OneOrMany], policy: ResetPolicy) -> None:
         """Let these partitions, or all for none, go on by this policy."""
-        partitions = topic_partitions(*given) or self._positions.partitions
+        partitions = checked_partitions(*given) or self._positions.partitions
         for each in [self._positions[each] for each in partitions]:
             each.reset(policy)
 
     def pause(self, given: Sequence[OneOrMany], *, paused: bool) -> None:
         """Return no records of these partitions, or return them again."""
-        for each in [self._positions[each] for each in topic_partitions(*given)]:
+        for each in [self._positions[each] for each in checked_partitions(*given)]:
             each.paused = paused
 
     async def position(
@@ -64,7 +60,7 @@ class Seeking:
 
         Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        positions = [self._positions[each] for each in topic_partitions(given)]
+        positions = [self._positions[each] for each in checked_partitions(given)]
         unknown = [each for each in positions if each.next is None]
         if unknown:
             await self._find(unknown, timeout_ms)
@@ -93,7 +89,7 @@ def _wanted(
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
     if not is_one(where) and offset is None:
         return checked_offsets(where, _SEEK)
-    partition = topic_partition(where)
+    partition = checked_partition(where)
     if offset is None:
         raise LocalError(f"Cannot seek in {partition} without an offset: give the offset, too")
     at = checked_offset(offset, partition, _SEEK)

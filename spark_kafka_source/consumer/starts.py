@@ -1,6 +1,7 @@
 """Start offsets: the group's committed offsets, or offsets by `auto.offset.reset`."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch.offset_reset import LATEST, NoOffsetError, ResetPolicy
@@ -26,20 +27,14 @@ Wanted = Mapping[TopicPartition, ResetPolicy | None]
 """The reset policy of each partition. None stands for the committed offset."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Starts:
     """Finder of start offsets."""
 
-    def __init__(
-        self,
-        client: KafkaClient,
-        committed: Committed,
-        reset: ResetPolicy,
-        isolation_level: IsolationLevel,
-    ) -> None:
-        self._client = client
-        self._committed = committed
-        self._reset = reset
-        self._isolation_level = isolation_level
+    client: KafkaClient
+    committed: Committed
+    reset: ResetPolicy
+    isolation_level: IsolationLevel
 
     async def find(
         self, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch], timeout_ms: int
@@ -52,12 +47,12 @@ class Starts:
         deadline = Deadline.after_ms(timeout_ms)
         uncommitted = [where for where, policy in wanted.items() if policy is None]
         if uncommitted:
-            committed = await self._committed(uncommitted, timeout_ms)
+            committed = await self.committed(uncommitted, timeout_ms)
             found.update(
                 {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in committed.items()}
             )
         policies = {
-            where: policy or self._reset for where, policy in wanted.items() if where not in found
+            where: policy or self.reset for where, policy in wanted.items() if where not in found
         }
         nowhere = [where for where, policy in policies.items() if policy.is_none]
         if nowhere:
@@ -79,9 +74,9 @@ class Starts:
                     found[where] = OffsetAndEpoch(at.offset, at.leader_epoch)
 
         listed = await offsets_for_times(
-            self._client,
+            self.client,
             {where: policy.timestamp_now() for where, policy in policies.items()},
-            self._isolation_level,
+            self.isolation_level,
             timeout_ms=deadline.remaining_ms(),
             on_answer=share,
         )

@@ -10,7 +10,7 @@ from typing import Any
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry, Retry, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.rebalance_listener import GivenListener
+from spark_kafka_source.consumer.rebalance_listener import NOBODY, GivenListener, Told
 from spark_kafka_source.consumer.topics import MissingTopics, describe_topics, described_once
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import refusal
@@ -29,8 +29,6 @@ from spark_kafka_source.typed import letters_are_read
 
 logger = logging.getLogger(__name__)
 
-FAREWELL_MS = 2_000
-"""The time to tell the coordinator that the member leaves."""
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05
 
@@ -58,10 +56,10 @@ class Subscription:
         positions: Positions,
         waiting: Waiting,
         *,
-        begin_commit: Callable[[int | None], Callable[[], bool]],
+        begin_commit: Callable[[], Callable[[], bool]],
         metrics: GroupMetrics,
     ) -> None:
-        """Keep the parts. `begin_commit` gets a timeout in ms, and commits the positions.
+        """Keep the parts. `begin_commit` begins to commit the positions.
 
         It returns a function that returns whether they are committed.
         """
@@ -73,7 +71,7 @@ class Subscription:
         self._positions = positions
         self._begin_commit = begin_commit
         self._membership: Membership | None = None
-        self._listener: GivenListener | None = None
+        self._listener = NOBODY
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
         self._next_look = NextTry(client.pause_seconds, least_seconds=_LEAST_PAUSE_SECONDS)
@@ -141,7 +139,7 @@ class Subscription:
         letters = self._config.typed.bad_records_topic
         if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
             raise letters_are_read(letters)
-        self._listener, self.topics, self._pattern = listener, wanted, compiled
+        self._listener, self.topics, self._pattern = listener or NOBODY, wanted, compiled
         self._next_look.reset()
         self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
@@ -175,28 +173,13 @@ class Subscription:
         """Leave the group, if there is one, and stop reading."""
         try:
             if self._membership is not None:
-                try:
-                    if self._membership.assignment and self._membership.member is not None:
-                        await self._commit(time_to_commit(deadline))
-                except BaseException:  # Such as a Ctrl-C. The coordinator is still told.
-                    deadline = deadline.within_ms(FAREWELL_MS)
-                    raise
-                finally:
-                    await self._membership.close(deadline)
+                await self._membership.close(deadline)
         finally:
-            self._membership = self._listener = self._pattern = self._look = None
+            self._membership = self._pattern = self._look = None
             self._server_pattern = self._giving_up = None
+            self._listener = NOBODY
             self.topics = frozenset()
             self._positions.keep(())
-
-    async def _commit(self, deadline: Deadline) -> None:
-        """Commit and wait.
-
-        Needed even if a commit is under way: partitions that were not held back have moved on
-        since, and the coordinator accepts no commit after the member has left.
-        """
-        is_committed = self._begin_commit(deadline.remaining_ms())
-        await self._waiting.until(is_committed, deadline)
 
     def rejoin(self, reason: str) -> None:
         """Make the group rebalance."""
@@ -245,7 +228,7 @@ class Subscription:
         A commit for other partitions does not count: only those were held back since it began.
         """
         if self._giving_up is None or self._giving_up.partitions != partitions:
-            self._giving_up = _GivingUp(partitions, self._begin_commit(None))
+            self._giving_up = _GivingUp(partitions, self._begin_commit())
         return self._giving_up.is_committed()
 
     @property
@@ -344,13 +327,7 @@ class Subscription:
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Handle revoked partitions. See `RebalanceListener`."""
-        try:
-            if self._listener is not None:
-                await self._listener.revoked(partitions)
-        except Exception:
-            self._drop(partitions)
-            raise
-        self._drop(partitions)  # Not after a Ctrl-C or a cancellation: the next poll tells again.
+        await self._give_up(self._listener.revoked, partitions)
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Handle new partitions. See `RebalanceListener`."""
@@ -363,27 +340,30 @@ class Subscription:
             # A topic that is deleted from now on is not made again.
             self._has_found_all |= {each.topic for each in assignment} >= self.topics
             self._positions.keep(sorted(assignment))
-        if self._listener is not None:
+        try:
             await self._listener.assigned(partitions)
+        except Exception:
+            raise
+        except BaseException:  # The next poll tells again, unless they are lost by then.
+            self._drop(partitions)
+            raise
 
     async def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
+        await self._give_up(self._listener.lost, partitions)
+
+    async def _give_up(self, tell: Told, partitions: Collection[TopicPartition]) -> None:
         try:
-            if self._listener is not None:
-                await self._listener.lost(partitions)
-        finally:
+            await tell(partitions)
+        except Exception:
             self._drop(partitions)
+            raise
+        self._drop(partitions)  # Not after a Ctrl-C or a cancellation: the next poll tells again.
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
         gone = set(partitions)
         self._positions.keep(each for each in self._positions.partitions if each not in gone)
-
-
-def time_to_commit(deadline: Deadline) -> Deadline:
-    """Return the time for the last commits, which leaves some to tell the coordinator."""
-    left_ms = deadline.remaining_ms()
-    return deadline.within_ms(max(left_ms - FAREWELL_MS, left_ms // 2))
 
 
 def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:

@@ -113,20 +113,16 @@ class GivenBound:
     def _named(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
         """Return the places by partition. A number is a partition of the only topic."""
         topics = {each.topic for each in partitions}
-        if len(topics) == 1:
-            (topic,) = topics
-            named: dict[TopicPartition, _Place] = {}
-            for given, place in self._of_each.items():
-                each = TopicPartition(topic, given) if isinstance(given, int) else given
-                if each in named:
-                    found = f"names {each} twice, by its number and by its topic"
-                    raise ConfigurationError(self._name, found, "Give one for each partition")
-                named[each] = place
-            return named
-        named = {each: at for each, at in self._of_each.items() if isinstance(each, TopicPartition)}
-        if len(named) < len(self._of_each):
-            expected = "Several topics are read: name partitions as TopicPartition('events', 0)"
-            raise ConfigurationError(self._name, "has numbers of partitions", expected)
+        named: dict[TopicPartition, _Place] = {}
+        for given, place in self._of_each.items():
+            if isinstance(given, int) and len(topics) != 1:
+                expected = "Several topics are read: name partitions as TopicPartition('events', 0)"
+                raise ConfigurationError(self._name, "has numbers of partitions", expected)
+            each = TopicPartition(min(topics), given) if isinstance(given, int) else given
+            if each in named:
+                found = f"names {each} twice, by its number and by its topic"
+                raise ConfigurationError(self._name, found, "Give one for each partition")
+            named[each] = place
         return named
 
 

@@ -1,6 +1,6 @@
 """Look-ups of topics, and which of them are missing."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from spark_kafka_source.client import KafkaClient, Topic
@@ -11,19 +11,18 @@ _DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
 async def describe_topics(
-    client: KafkaClient, names: Iterable[str] | None, *, timeout_ms: int, create: bool = False
+    client: KafkaClient, names: Collection[str] | None, *, timeout_ms: int, create: bool = False
 ) -> list[Topic]:
     """Return the named topics, or all for None. Retry until there is an answer.
 
     With `create` a broker that creates topics creates missing ones, if this user may do so.
     """
-    names = None if names is None else list(names)
     attempt = partial(described_once, client, names, create=create)
     return await client.retrying("Metadata", attempt, timeout_ms=timeout_ms)
 
 
 async def described_once(
-    client: KafkaClient, names: list[str] | None, deadline: Deadline, *, create: bool
+    client: KafkaClient, names: Collection[str] | None, deadline: Deadline, *, create: bool
 ) -> list[Topic]:
     """Return the topics as `describe_topics`, from one try."""
     found = await client.topics(names, deadline, create=create)

@@ -6,6 +6,7 @@ https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-
 import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.denials import refusal
@@ -26,23 +27,16 @@ logger = logging.getLogger(__name__)
 _WITHOUT_RACK_SECONDS = 30.0
 
 
+@dataclass(eq=False, slots=True)
 class Answers:
     """The way of answers into positions. `on_out_of_range` gets positions whose offset is gone."""
 
-    def __init__(
-        self,
-        client: KafkaClient,
-        config: FetchConfig,
-        limit: RecordLimit,
-        reactions: Reactions,
-        on_out_of_range: Callable[[Position], None],
-    ) -> None:
-        self._client = client
-        self._config = config
-        self._limit = limit
-        self._reactions = reactions
-        self._on_out_of_range = on_out_of_range
-        self._without_rack_until_seconds = 0.0
+    client: KafkaClient
+    config: FetchConfig
+    limit: RecordLimit
+    reactions: Reactions
+    on_out_of_range: Callable[[Position], None]
+    without_rack_until_seconds: float = 0.0
 
     def put(
         self,
@@ -92,9 +86,9 @@ class Answers:
             topic_partition=position.topic_partition,
             position=position.fetch_offset,
             end=MAX_OFFSET if position.end is None else position.end,
-            check_crcs=self._config.check_crcs,
-            isolation_level=self._config.isolation_level,
-            limit=self._limit,
+            check_crcs=self.config.check_crcs,
+            isolation_level=self.config.isolation_level,
+            limit=self.limit,
             aborted=[
                 AbortedTransaction(aborted.producer_id, aborted.first_offset)
                 for aborted in data.aborted_transactions or ()
@@ -105,15 +99,15 @@ class Answers:
 
     def rack_id(self) -> str:
         """Return the rack to send to leaders; empty for a while after a replica was left."""
-        is_left_out = time.monotonic() < self._without_rack_until_seconds
-        return "" if is_left_out else self._config.client_rack
+        is_left_out = time.monotonic() < self.without_rack_until_seconds
+        return "" if is_left_out else self.config.client_rack
 
     def nearest(self, position: Position, leader: Broker, now_seconds: float) -> Broker:
         """Return the broker to fetch from: the leader, or the replica that the leader named."""
         if position.replica_id is None or now_seconds > position.replica_until_seconds:
             position.replica_id = None
             return leader
-        return self._client.cluster.brokers.get(position.replica_id, leader)
+        return self.client.cluster.brokers.get(position.replica_id, leader)
 
     def leave_replica(self, position: Position) -> None:
         """Fetch from the leader, and send no rack for a while.
@@ -121,16 +115,16 @@ class Answers:
         With the rack the leader would name the same replica again.
         """
         position.replica_id = None
-        self._without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
+        self.without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
 
     def _prefer(self, position: Position, node_id: int) -> None:
-        if node_id not in self._client.cluster.brokers:  # The broker may be new.
-            self._client.cluster.forget_leaders()
+        if node_id not in self.client.cluster.brokers:  # The broker may be new.
+            self.client.cluster.forget_leaders()
             self.leave_replica(position)
             return
         position.replica_id = node_id
         position.replica_until_seconds = (
-            time.monotonic() + self._client.config.metadata_max_age_ms / 1000
+            time.monotonic() + self.client.config.metadata_max_age_ms / 1000
         )
 
     # -- errors ------------------------------------------------------------------------------------
@@ -144,15 +138,15 @@ class Answers:
         error = refusal(code, what, topic=where.topic)
         if position.replica_id == broker.node_id:
             self.leave_replica(position)  # The leader may not have this error.
-            self._client.recover(error)
+            self.client.recover(error)
         elif code == OFFSET_OUT_OF_RANGE:
-            self._on_out_of_range(position)
+            self.on_out_of_range(position)
         elif not error.retriable:
             raise error
-        elif not self._client.cluster.learn_named(where, data, answer):
+        elif not self.client.cluster.learn_named(where, data, answer):
             logger.debug("%s; trying again", error)
             if error.remedy is Remedy.REFRESH_METADATA:
                 position.doubted_at_seconds = time.monotonic()
-            self._client.recover(error)
+            self.client.recover(error)
             position.next_try.failed()
-            self._reactions.failed(error, position)
+            self.reactions.failed(error, position)

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Log
 from spark_kafka_source.errors import KafkaError, RemoteError
@@ -36,6 +36,7 @@ class FetchDone:
     size_bytes: int
 
 
+@dataclass(eq=False, slots=True)
 class Fetcher:
     """The fetches that keep each position's `fetched` filled, while the reader hands out records.
 
@@ -49,46 +50,36 @@ class Fetcher:
     (KIP-227).
     """
 
-    def __init__(
-        self,
-        client: KafkaClient,
-        config: FetchConfig,
-        positions: Positions,
-        answers: Answers,
-        reactions: Reactions,
-        *,
-        keeps_sessions: bool,
-        on_done: Callable[[FetchDone], None] = lambda _: None,
-    ) -> None:
-        self._client = client
-        self._keeps_sessions = keeps_sessions
-        self._config = config
-        self._positions = positions
-        self._answers = answers
-        self._reactions = reactions
-        self._on_done = on_done
-        self._sources: dict[int, Source] = {}
-        self._back_at_seconds = 0.0
+    client: KafkaClient
+    config: FetchConfig
+    positions: Positions
+    answers: Answers
+    reactions: Reactions
+    keeps_sessions: bool
+    on_done: Callable[[FetchDone], None]
+    sources: dict[int, Source] = field(default_factory=dict)
+    asked_at_seconds: float = 0.0
+    back_at_seconds: float = 0.0
 
     async def close(self) -> None:
         """End the sessions, if the brokers answer."""
         deadline = Deadline.after_ms(_GOODBYE_MS)
-        for source in self._sources.values():
+        for source in self.sources.values():
             source.close(deadline)
-        await together(self._client.answer_of(asked) for asked in self.in_flight)
+        await together(self.client.answer_of(asked) for asked in self.in_flight)
 
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
         """The requests without an answer so far."""
-        return [each.asked for each in self._sources.values() if each.asked is not None]
+        return [each.asked for each in self.sources.values() if each.asked is not None]
 
     def next_try_seconds(self, since_seconds: float) -> float | None:
         """Return the first moment after `since_seconds` at which a retry or a timeout is due.
 
         Both are on the monotonic clock. Returns None if nothing is due.
         """
-        moments = [each.next_try.at_seconds for each in (*self._sources.values(), *self._positions)]
-        for each in self._sources.values():
+        moments = [each.next_try.at_seconds for each in (*self.sources.values(), *self.positions)]
+        for each in self.sources.values():
             if each.asked is not None:
                 moments += [each.asked.deadline.at_seconds, each.overdue_at_seconds]
         return min((moment for moment in moments if moment > since_seconds), default=None)
@@ -98,17 +89,17 @@ class Fetcher:
 
         Partitions with unknown leaders are left out.
         """
-        now_seconds = time.monotonic()
+        self.asked_at_seconds = now_seconds = time.monotonic()
         fetchable = self._fetchable(now_seconds)
         if not fetchable:
             return
-        share_bytes = max(self._config.fetch_max_bytes // len(fetchable), 1)
+        share_bytes = max(self.config.fetch_max_bytes // len(fetchable), 1)
         kept_bytes = self._kept_bytes()
-        most_ms = self._client.config.connection.request_timeout_ms
+        most_ms = self.client.config.connection.request_timeout_ms
         for broker, positions in fetchable.items():
             source = self._source(broker)
             # A broker over its quota expects no request for this time (KIP-219); others go on.
-            if throttled_seconds := self._client.throttled_seconds(broker):
+            if throttled_seconds := self.client.connections.throttled_seconds(broker.address):
                 until_seconds = now_seconds + throttled_seconds
                 source.next_try.at_seconds = max(source.next_try.at_seconds, until_seconds)
             is_free = source.asked is None and source.next_try.at_seconds <= now_seconds
@@ -117,7 +108,7 @@ class Fetcher:
                     positions,
                     deadline.within_ms(most_ms) if deadline else Deadline.after_ms(most_ms),
                     most_bytes=share_bytes,
-                    rack_id=self._answers.rack_id(),
+                    rack_id=self.answers.rack_id(),
                 )
 
     def take(self) -> bool:
@@ -125,14 +116,20 @@ class Fetcher:
 
         Raises lasting errors; those of a partition name it.
         """
-        taken = [self._take(each) for each in list(self._sources.values())]
+        taken = [self._take(each) for each in list(self.sources.values())]
         return any(taken)
 
-    def was_left_alone(self, since_seconds: float) -> None:
-        """Add the time since `since_seconds` to all deadlines: nobody has looked for answers."""
-        self._back_at_seconds = time.monotonic()
-        gap_seconds = self._back_at_seconds - since_seconds
-        for source in self._sources.values():
+    def was_left_alone(self, least_seconds: float = 0.0) -> None:
+        """Add the time since the last `ask` to all deadlines: nobody has looked for answers.
+
+        Do nothing if that is less than `least_seconds`.
+        """
+        now_seconds = time.monotonic()
+        gap_seconds = now_seconds - self.asked_at_seconds
+        if gap_seconds < least_seconds:
+            return
+        self.back_at_seconds = now_seconds
+        for source in self.sources.values():
             source.add_time(gap_seconds)
 
     def overdue_topics(self) -> set[str]:
@@ -143,16 +140,16 @@ class Fetcher:
         """
         now_seconds = time.monotonic()
         found: set[str] = set()
-        for source in self._sources.values():
+        for source in self.sources.values():
             if source.asked is None or now_seconds < source.overdue_at_seconds:
                 continue
             source.overdue_at_seconds = now_seconds + LONGEST_SILENCE_MS / 1000
             if not source.asked.is_silent:
                 continue
-            self._client.contacts.failed(source.broker.address)
+            self.client.contacts.failed(source.broker.address)
             found.update(each.topic for each in source.wanted)
             for position in self._on_replica(source):
-                self._answers.leave_replica(position)
+                self.answers.leave_replica(position)
         return found
 
     # -- what to ask -------------------------------------------------------------------------------
@@ -160,40 +157,40 @@ class Fetcher:
     def _fetchable(self, now_seconds: float) -> dict[Broker, list[tuple[Position, Log]]]:
         """Return what to fetch from each broker, in the order of the positions."""
         found: dict[Broker, list[tuple[Position, Log]]] = defaultdict(list)
-        learnt = self._client.cluster.learnt_at_seconds
-        for position in self._positions:
+        learnt = self.client.cluster.learnt_at_seconds
+        for position in self.positions:
             if not _can_be_fetched(position, now_seconds):
                 continue
             if not position.fetched:
                 position.refetch()  # The position may have gone back: see `Position.back_to`.
-            log = self._client.cluster.log(position.topic_partition)
+            log = self.client.cluster.log(position.topic_partition)
             learnt_at_seconds = learnt.get(position.topic_partition.topic, 0.0)
             is_doubted = learnt_at_seconds < position.doubted_at_seconds
             if log is not None and position.is_checked(log) and not is_doubted:
-                broker = self._answers.nearest(position, log[0], now_seconds)
+                broker = self.answers.nearest(position, log[0], now_seconds)
                 found[broker].append((position, log))
         return found
 
     def _kept_bytes(self) -> dict[int, int]:
         """Return the bytes of each broker that wait to be handed out, without paused partitions."""
         found: dict[int, int] = defaultdict(int)
-        for position in self._positions:
+        for position in self.positions:
             if not position.paused and not position.is_held:
                 for each in position.fetched:
                     found[each.node_id] += each.size_bytes
         return found
 
     def _source(self, broker: Broker) -> Source:
-        source = self._sources.get(broker.node_id)
+        source = self.sources.get(broker.node_id)
         if source is None or (source.broker != broker and source.asked is None):
             # The broker is new, or has another address now.
-            source = Source(self._client, self._config, broker, keeps_session=self._keeps_sessions)
-            self._sources[broker.node_id] = source
+            source = Source(self.client, self.config, broker, keeps_session=self.keeps_sessions)
+            self.sources[broker.node_id] = source
         return source
 
     def _on_replica(self, source: Source) -> list[Position]:
         """Return the positions for which the broker is not the leader, but a nearer replica."""
-        return [each for each in self._positions if each.replica_id == source.broker.node_id]
+        return [each for each in self.positions if each.replica_id == source.broker.node_id]
 
     # -- what came ---------------------------------------------------------------------------------
 
@@ -211,15 +208,15 @@ class Fetcher:
         now_seconds = time.monotonic()
         source.next_try.reset()
         size_bytes = sum(len(each.records or b"") for each in found.values())
-        waited_seconds = now_seconds - max(source.asked_at_seconds, self._back_at_seconds)
+        waited_seconds = now_seconds - max(source.asked_at_seconds, self.back_at_seconds)
         source.size.answered(size_bytes, waited_seconds)
-        self._on_done(FetchDone(source.broker, now_seconds - source.asked_at_seconds, size_bytes))
+        self.on_done(FetchDone(source.broker, now_seconds - source.asked_at_seconds, size_bytes))
         self._put(source, answer, found)
         if found and not size_bytes:
             # A replica may be behind. The leader has the planned records of ranges.
             for position in self._on_replica(source):
                 if position.end is not None:
-                    self._answers.leave_replica(position)
+                    self.answers.leave_replica(position)
         return not found or any(not each.error_code for each in found.values())
 
     def _put(
@@ -230,12 +227,12 @@ class Fetcher:
     ) -> None:
         errors: list[KafkaError] = []
         for where, data in found.items():
-            position = self._positions.get(where)
+            position = self.positions.get(where)
             if position is None:
                 continue
             try:
                 wanted = source.wanted[where]
-                fetched = self._answers.put(position, source.broker, wanted, data, answer)
+                fetched = self.answers.put(position, source.broker, wanted, data, answer)
             except KafkaError as error:  # The records of other partitions are good.
                 errors.append(error)
                 continue
@@ -250,13 +247,13 @@ class Fetcher:
         source.session.begin_anew()
         left = self._on_replica(source)
         for position in left:
-            self._answers.leave_replica(position)
+            self.answers.leave_replica(position)
         if not error.has_remedy and not left:
             raise error
         logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
-        self._client.recover(error)
+        self.client.recover(error)
         source.next_try.failed()
-        self._reactions.failed(error)
+        self.reactions.failed(error)
 
 
 def _can_be_fetched(position: Position, now_seconds: float) -> bool:

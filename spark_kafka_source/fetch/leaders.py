@@ -9,39 +9,39 @@ from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
 
 Q = TypeVar("Q")
+P = TypeVar("P")
 A = TypeVar("A")
 R = TypeVar("R", bound=Response)
 
-ByTopic = Mapping[str, Iterable[tuple[int, int, Q]]]
-"""Questions by topic: partition, known leader epoch, and the question."""
+ByTopic = Mapping[str, list[P]]
+"""The partitions of a request by topic, as the request has them."""
 
 
 async def ask_leaders(
     client: KafkaClient,
     what: str,
     questions: Mapping[TopicPartition, Q],
-    request: Callable[[ByTopic[Q]], Request[R]],
-    answers: Callable[[R], Iterable[tuple[TopicPartition, int, A]]],
     *,
-    max_version: int | None = None,
+    partition: Callable[[int, int, Q], P],
+    request: Callable[[ByTopic[P]], Request[R]],
+    answers: Callable[[R, Broker], Iterable[Told[TopicPartition, A]]],
     timeout_ms: int | None = None,
     on_answer: Callable[[Mapping[TopicPartition, A]], None] = lambda _: None,
 ) -> dict[TopicPartition, A]:
     """Send one request to each leader, and return the answer for each partition; see `ask_each`.
 
-    `request` makes the request to one leader. `answers` yields partition, error code and answer
-    from its response. Each error of a partition is raised.
+    `partition` makes the part of a request about one partition, of its number, its known leader
+    epoch and the question. `request` makes the request to one leader. Each error of a partition is
+    raised.
     """
 
     def of_leader(asked: Sequence[TopicPartition]) -> Request[R]:
-        by_topic: dict[str, list[tuple[int, int, Q]]] = defaultdict(list)
+        by_topic: dict[str, list[P]] = defaultdict(list)
         for where in asked:
             _, leader_epoch = client.cluster.leader(where)
-            by_topic[where.topic].append((where.partition, leader_epoch, questions[where]))
+            asks = partition(where.partition, leader_epoch, questions[where])
+            by_topic[where.topic].append(asks)
         return request(by_topic)
-
-    def told(response: R, _: Broker) -> Iterable[Told[TopicPartition, A]]:
-        return (Told(where, answer, code) for where, code, answer in answers(response))
 
     return await ask_each(
         client,
@@ -49,8 +49,7 @@ async def ask_leaders(
         LEADER,
         questions,
         request=of_leader,
-        answers=told,
-        max_version=max_version,
+        answers=answers,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )

@@ -4,10 +4,9 @@ https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for lead
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import Broker, KafkaClient, Told
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -73,15 +72,13 @@ async def list_offsets(
     client: KafkaClient,
     timestamps: Mapping[TopicPartition, int],
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    *,
-    timeout_ms: int | None = None,
 ) -> dict[TopicPartition, OffsetAndEpoch]:
     """Return the offset of the first record at or after each timestamp, in ms since 1970.
 
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
     if no record is that late. Raises the errors of `ask_leaders`.
     """
-    found = await offsets_for_times(client, timestamps, isolation_level, timeout_ms=timeout_ms)
+    found = await offsets_for_times(client, timestamps, isolation_level)
     return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
 
 
@@ -94,13 +91,18 @@ async def offsets_for_times(
     on_answer: Callable[[Mapping[TopicPartition, OffsetAndTimestamp]], None] = lambda _: None,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
     """Return the same as `list_offsets`, with timestamps. See `ask_leaders` for the rest."""
-    request = partial(_list_offsets_request, isolation_level)
+
+    def request(by_topic: ByTopic[ListOffsetsPartition]) -> ListOffsetsRequest:
+        topics = [ListOffsetsTopic(*each) for each in by_topic.items()]
+        return ListOffsetsRequest(_CONSUMER, isolation_level, topics)
+
     return await ask_leaders(
         client,
         "ListOffsets",
         timestamps,
-        request,
-        _listed,
+        partition=ListOffsetsPartition,
+        request=request,
+        answers=_listed,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )
@@ -121,53 +123,33 @@ async def epoch_end_offsets(
         client,
         "OffsetForLeaderEpoch",
         leader_epochs,
-        _epoch_request,
-        _epoch_ends,
+        partition=OffsetForLeaderPartition,
+        request=_epoch_request,
+        answers=_epoch_ends,
         timeout_ms=timeout_ms,
         on_answer=on_answer,
     )
 
 
-def _list_offsets_request(
-    isolation_level: IsolationLevel, by_topic: ByTopic[int]
-) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=_CONSUMER,
-        isolation_level=isolation_level,
-        topics=[
-            ListOffsetsTopic(
-                name=name,
-                partitions=[ListOffsetsPartition(*question) for question in questions],
-            )
-            for name, questions in by_topic.items()
-        ],
-    )
-
-
 def _listed(
-    answer: ListOffsetsResponse,
-) -> Iterator[tuple[TopicPartition, int, OffsetAndTimestamp]]:
+    answer: ListOffsetsResponse, _: Broker
+) -> Iterator[Told[TopicPartition, OffsetAndTimestamp]]:
     for topic in answer.topics:
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
             found = OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp)
-            yield where, each.error_code, found
+            yield Told(where, found, each.error_code)
 
 
-def _epoch_request(by_topic: ByTopic[int]) -> OffsetForLeaderEpochRequest:
-    return OffsetForLeaderEpochRequest(
-        replica_id=_CONSUMER,
-        topics=[
-            OffsetForLeaderTopic(
-                topic=name,
-                partitions=[OffsetForLeaderPartition(*question) for question in questions],
-            )
-            for name, questions in by_topic.items()
-        ],
-    )
+def _epoch_request(by_topic: ByTopic[OffsetForLeaderPartition]) -> OffsetForLeaderEpochRequest:
+    topics = [OffsetForLeaderTopic(*each) for each in by_topic.items()]
+    return OffsetForLeaderEpochRequest(_CONSUMER, topics)
 
 
-def _epoch_ends(answer: OffsetForLeaderEpochResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+def _epoch_ends(
+    answer: OffsetForLeaderEpochResponse, _: Broker
+) -> Iterator[Told[TopicPartition, int]]:
     for topic in answer.topics:
         for each in topic.partitions:
-            yield TopicPartition(topic.topic, each.partition), each.error_code, each.end_offset
+            where = TopicPartition(topic.topic, each.partition)
+            yield Told(where, each.end_offset, each.error_code)

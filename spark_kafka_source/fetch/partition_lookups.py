@@ -1,6 +1,7 @@
 """Look-ups of one kind for positions; each answer is taken as soon as it comes."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from spark_kafka_source.errors import KafkaError
@@ -25,6 +26,7 @@ class _Lookup(NamedTuple, Generic[Q, A]):
     found: dict[TopicPartition, A]
 
 
+@dataclass(eq=False, slots=True)
 class PartitionLookups(Generic[Q, A]):
     """Look-ups beside fetches, so that one silent leader delays no other partition.
 
@@ -32,41 +34,32 @@ class PartitionLookups(Generic[Q, A]):
     answer. A position without an answer is left alone for a while.
     """
 
-    def __init__(
-        self,
-        conversations: Conversations,
-        positions: Positions,
-        question: Question[Q, A],
-        *,
-        is_current: Callable[[Position, Q], bool],
-        on_answer: Callable[[Position, Q, A], None],
-    ) -> None:
-        self._conversations = conversations
-        self._positions = positions
-        self._question = question
-        self._is_current = is_current
-        self._on_answer = on_answer
-        self._open: list[_Lookup[Q, A]] = []
+    conversations: Conversations
+    positions: Positions
+    question: Question[Q, A]
+    is_current: Callable[[Position, Q], bool]
+    on_answer: Callable[[Position, Q, A], None]
+    lookups: list[_Lookup[Q, A]] = field(default_factory=list)
 
     def ask(self, questions: Mapping[TopicPartition, Q]) -> None:
         """Ask about these partitions, except for those whose answer is still to come."""
         new = {where: each for where, each in questions.items() if not self.is_asked(where)}
         if new:
             found: dict[TopicPartition, A] = {}
-            running = self._conversations.begin(self._question(new, found))
-            asked = {where: (self._positions[where], each) for where, each in new.items()}
-            self._open.append(_Lookup(running, asked, found))
+            running = self.conversations.begin(self.question(new, found))
+            asked = {where: (self.positions[where], each) for where, each in new.items()}
+            self.lookups.append(_Lookup(running, asked, found))
 
     def is_asked(self, where: TopicPartition) -> bool:
         """Return whether a useful answer for this partition is still to come."""
         return any(
-            where in each.asked and self._is_of_use(*each.asked[where]) for each in self._open
+            where in each.asked and self._is_of_use(*each.asked[where]) for each in self.lookups
         )
 
     def take(self) -> None:
         """Take the answers that have come, and then raise the first error."""
         errors: list[KafkaError] = []
-        for each in list(self._open):
+        for each in list(self.lookups):
             try:
                 self._take(each)
             except KafkaError as error:
@@ -78,14 +71,14 @@ class PartitionLookups(Generic[Q, A]):
         for where in [where for where in lookup.asked if where in lookup.found]:
             position, question = lookup.asked.pop(where)
             if self._is_of_use(position, question):
-                self._on_answer(position, question, lookup.found[where])
+                self.on_answer(position, question, lookup.found[where])
         if lookup.running.is_done:
-            self._open.remove(lookup)
+            self.lookups.remove(lookup)
             for position, question in lookup.asked.values():
                 if self._is_of_use(position, question):
                     position.next_try.failed()
             lookup.running.result()
 
     def _is_of_use(self, position: Position, question: Q) -> bool:
-        is_read = self._positions.get(position.topic_partition) is position
-        return is_read and self._is_current(position, question)
+        is_read = self.positions.get(position.topic_partition) is position
+        return is_read and self.is_current(position, question)

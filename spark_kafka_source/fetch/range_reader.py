@@ -1,8 +1,8 @@
 """The reader of offset ranges of any partitions, from each start to the record before the end."""
 
 import logging
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from spark_kafka_source.client import UNKNOWN_TOPIC, KafkaClient, Topic, patient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, error_named
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 _OTHER_TOPIC = error_named("INCONSISTENT_TOPIC_ID")
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class RangeReader:
     """A reader of ranges. `chunks` is iterated once, in any one thread.
 
@@ -38,40 +39,30 @@ class RangeReader:
     corrupt records.
     """
 
-    def __init__(
-        self,
-        client: KafkaClient,
-        ranges: Sequence[OffsetRange],
-        config: FetchConfig,
-        *,
-        poll_timeout_ms: int = 120_000,
-        timeout_option: str = "kafkaConsumer.pollTimeoutMs",
-        skip_lost: bool = False,
-        max_record_bytes: int = 256 << 20,
-    ) -> None:
-        self._client = client
-        self._ranges = ranges
-        self._config = config
-        self._poll_timeout_ms = poll_timeout_ms
-        self._timeout_option = timeout_option
-        self._skip_lost = skip_lost
-        self._max_record_bytes = max_record_bytes
+    client: KafkaClient
+    ranges: Sequence[OffsetRange]
+    config: FetchConfig
+    _: KW_ONLY
+    poll_timeout_ms: int = 120_000
+    timeout_option: str = "kafkaConsumer.pollTimeoutMs"
+    skip_lost: bool = False
+    max_record_bytes: int = 256 << 20
 
     def chunks(self) -> Generator[Chunk]:
         """Yield the records of all ranges, checked and decompressed; each partition's in order.
 
         Raises `RecordsLostError`, `CorruptRecordError`, `KafkaTimeoutError`, `BrokerError`.
         """
-        for ranges in read_together(self._ranges):
+        for ranges in read_together(self.ranges):
             yield from self._read(ranges)
 
     def _read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
-        losses = _Losses(self._client, ranges, skip_lost=self._skip_lost)
-        limit = RecordLimit(self._max_record_bytes, losses.too_large)
+        losses = _Losses(self.client, ranges, self.skip_lost)
+        limit = RecordLimit(self.max_record_bytes, losses.too_large)
         conversations = Conversations()
         reader = LogReader(
-            self._client,
-            self._config,
+            self.client,
+            self.config,
             losses,
             conversations,
             limit=limit,
@@ -85,14 +76,12 @@ class RangeReader:
             yield from self._chunks(reader, losses)
         finally:
             conversations.close()
-            self._client.run(reader.close())
+            self.client.run(reader.fetcher.close())
 
     def _chunks(self, reader: LogReader, losses: "_Losses") -> Iterator[Chunk]:
-        patience = Deadline.after_ms(self._poll_timeout_ms)
-        left_alone_seconds = time.monotonic()
+        patience = Deadline.after_ms(self.poll_timeout_ms)
         while len(reader.positions):
-            self._fetch(reader, losses, left_alone_seconds)
-            left_alone_seconds = time.monotonic()
+            self._fetch(reader, losses)
             before = _left(reader)
             for position in reader.positions:
                 if reader.is_ready(position):
@@ -100,20 +89,18 @@ class RangeReader:
             unread = [each.topic_partition for each in reader.positions if not each.is_over]
             reader.positions.keep(unread)
             if _left(reader) < before:
-                patience = Deadline.after_ms(self._poll_timeout_ms)
-            elif (
-                patience.expired and unread
-            ):  # Nothing is unread if all that was left was lost and skipped.
+                patience = Deadline.after_ms(self.poll_timeout_ms)
+            elif patience.expired and unread:  # Else all that was left was lost, and skipped.
                 raise self._starved(losses.ranges, next(iter(reader.positions)))
 
-    def _fetch(self, reader: LogReader, losses: "_Losses", left_alone_seconds: float) -> None:
+    def _fetch(self, reader: LogReader, losses: "_Losses") -> None:
         """Wait until there is something to hand out, or an answer without records has come."""
-        reader.was_left_alone(left_alone_seconds)
+        reader.fetcher.was_left_alone()
         first = next(iter(reader.positions))
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:
             attempt = patient(lambda deadline: _wait(reader, losses, deadline))
-            self._client.run(self._client.retrying(what, attempt))
+            self.client.run(self.client.retrying(what, attempt))
         except BrokerError as error:
             if error.error not in UNKNOWN_TOPIC:
                 raise
@@ -124,8 +111,8 @@ class RangeReader:
     ) -> KafkaTimeoutError:
         return KafkaTimeoutError(
             f"Cannot read {ranges[position.topic_partition]}: nothing at offset "
-            f"{position.fetch_offset} within {self._poll_timeout_ms} ms "
-            f"({self._timeout_option}); the partition's high watermark is "
+            f"{position.fetch_offset} within {self.poll_timeout_ms} ms "
+            f"({self.timeout_option}); the partition's high watermark is "
             f"{position.high_watermark}, its last stable offset {position.last_stable_offset}"
         )
 
@@ -134,17 +121,17 @@ async def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> Non
     """Wait for records, or for an answer without an error. Raises the last error if all fail."""
     losses.begin()
     is_answered = False
-    if not reader.in_flight:
+    if not reader.fetcher.in_flight:
         reader.look()
     while True:
-        reader.ask(deadline)
+        reader.fetcher.ask(deadline)
         if is_answered or any(reader.is_ready(each) or each.is_over for each in reader.positions):
             return
         losses.raise_unless(reader)
         if deadline.expired:
             raise losses.trouble or KafkaTimeoutError(losses.silence(deadline))
         await wait_for(*reader.waits(deadline))
-        is_answered = reader.take()
+        is_answered = reader.fetcher.take()
         if not is_answered:
             losses.raise_unless(reader)
         reader.look()
@@ -174,29 +161,23 @@ def _left(reader: LogReader) -> int:
     )
 
 
+@dataclass(eq=False, slots=True)
 class _Losses:
     """The reactions to lost records of ranges: raise, or skip them."""
 
-    def __init__(
-        self,
-        client: KafkaClient,
-        ranges: Mapping[TopicPartition, OffsetRange],
-        *,
-        skip_lost: bool,
-    ) -> None:
-        self.ranges = ranges
-        self.trouble: KafkaError | None = None
-        """The last error."""
-        self._earlier: KafkaError | None = None
-        self._client = client
-        self._skip_lost = skip_lost
-        self._unknown: set[str] = set()
+    client: KafkaClient
+    ranges: Mapping[TopicPartition, OffsetRange]
+    skip_lost: bool
+    trouble: KafkaError | None = None
+    """The last error."""
+    earlier: KafkaError | None = None
+    unknown: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
         """Forget earlier errors, but for `silence`."""
-        self._earlier = self.trouble or self._earlier
+        self.earlier = self.trouble or self.earlier
         self.trouble = None
-        self._unknown.clear()
+        self.unknown.clear()
 
     def raise_unless(self, reader: LogReader) -> None:
         """Raise the last error, if there is one and the reader awaits no answer.
@@ -209,7 +190,7 @@ class _Losses:
     def silence(self, deadline: Deadline) -> str:
         """Return the text of an error for a wait without any answer."""
         text = f"No answer in {deadline.timeout_ms} ms"
-        return f"{text}; the last error before: {self._earlier}" if self._earlier else text
+        return f"{text}; the last error before: {self.earlier}" if self.earlier else text
 
     def out_of_range(self, _: Position) -> bool:
         """Return False: the error names the offsets of the log, which are looked up."""
@@ -218,21 +199,21 @@ class _Losses:
     def made_anew(self, position: Position, _: TopicGoneError) -> None:
         """Look up the topic again: this broker's metadata may be older than the driver's."""
         where = position.topic_partition
-        self._client.cluster.forget_leaders_of([where.topic])
+        self.client.cluster.forget_leaders_of([where.topic])
         self.failed(BrokerError(_OTHER_TOPIC, f"Fetch of {where}"), position)
 
     def failed(self, error: KafkaError, position: Position | None = None) -> None:
         """Keep the error, for the case that nothing else can be read either."""
         self.trouble = error
         if position is not None and isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC:
-            self._unknown.add(position.topic_partition.topic)
+            self.unknown.add(position.topic_partition.topic)
 
     def described(self, _: Sequence[Topic]) -> None:
         """Do nothing: `failed` gets the missing topics."""
 
     def gone(self, reader: LogReader, error: BrokerError) -> None:
         """Treat the ranges of unknown topics as lost: the topics were unknown for too long."""
-        topics, self._unknown = self._unknown, set()
+        topics, self.unknown = self.unknown, set()
         for position in reader.positions:
             if position.topic_partition.topic in topics and position.next is not None:
                 lost = TopicGoneError(position.topic_partition, position.next.offset)
@@ -244,7 +225,7 @@ class _Losses:
 
         Raises the error without `skip_lost`.
         """
-        if not self._skip_lost:
+        if not self.skip_lost:
             raise error
         end = position.end or 0
         lost_from, lost_to = error.offset, end
@@ -260,6 +241,6 @@ class _Losses:
 
     def too_large(self, error: RecordTooLargeError) -> None:
         """Skip one record. Raises the error without `skip_lost`."""
-        if not self._skip_lost:
+        if not self.skip_lost:
             raise error
         logger.warning("%s: %s; skipped", self.ranges[error.topic_partition], error)

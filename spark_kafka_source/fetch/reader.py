@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, Asked, KafkaClient, NextTry, Topic
+from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, KafkaClient, NextTry, Topic
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
@@ -13,7 +13,6 @@ from spark_kafka_source.fetch.position_checks import PositionChecks
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.net import Conversation, Conversations, Deadline, HasFileno, Running, Wait
-from spark_kafka_source.protocol.messages.fetch import FetchResponse
 from spark_kafka_source.records import RecordLimit
 
 Describe = Callable[[list[str], Deadline], Conversation[list[Topic]]]
@@ -23,9 +22,9 @@ Describe = Callable[[list[str], Deadline], Conversation[list[Topic]]]
 class LogReader:
     """A reader that keeps the `fetched` of `positions` filled.
 
-    Call `look`, `ask` and `take` in turn, and wait by `waits` between. No method waits.
-    `conversations` has the look-ups. `reactions` handle positions whose records are lost. See
-    `Fetcher` for `keeps_sessions`. `describe` asks for topics with unknown leaders.
+    Call `look`, and `ask` and `take` of the `fetcher`, in turn, and wait by `waits` between. No
+    method waits. `conversations` has the look-ups. `reactions` handle positions whose records are
+    lost. See `Fetcher` for `keeps_sessions`. `describe` asks for topics with unknown leaders.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class LogReader:
         self._conversations = conversations
         self._checks = PositionChecks(client, self.positions, reactions, conversations)
         answers = Answers(client, config, limit, reactions, self._checks.out_of_range)
-        self._fetcher = Fetcher(
+        self.fetcher = Fetcher(
             client,
             config,
             self.positions,
@@ -60,10 +59,6 @@ class LogReader:
         self._topics_ms = min(LOOKUP_MS, client.config.default_api_timeout_ms)
         self._next_topics = NextTry(client.pause_seconds)
         self._looked_at_seconds = 0.0
-
-    async def close(self) -> None:
-        """End the fetch sessions."""
-        await self._fetcher.close()
 
     def look(self) -> None:
         """Go on with look-ups: find unknown leaders, and check the logs of new leaders.
@@ -84,40 +79,24 @@ class LogReader:
                 raise
             self._reactions.failed(error)
 
-    def ask(self, deadline: Deadline | None = None) -> None:
-        """Send a fetch to each broker that has none."""
-        self._fetcher.ask(deadline)
-
-    def take(self) -> bool:
-        """Take the answers that have come. Return whether one was more than an error."""
-        return self._fetcher.take()
-
     def waits(self, deadline: Deadline) -> Wait:
         """Return the wait for something to take or to try again, up to the deadline."""
         asked, next_try_seconds = self._conversations.next_wait(), self.next_try_seconds()
-        until = Deadline.first(deadline, asked.until, *(each.deadline for each in self.in_flight))
+        fetches = self.fetcher.in_flight
+        until = Deadline.first(deadline, asked.until, *(each.deadline for each in fetches))
         if next_try_seconds is not None and next_try_seconds < until.at_seconds:
             until = Deadline(next_try_seconds, until.timeout_ms)
-        things: list[HasFileno] = [*self.in_flight, *asked.things]
+        things: list[HasFileno] = [*fetches, *asked.things]
         return Wait(things, until)
-
-    def was_left_alone(self, since_seconds: float) -> None:
-        """Restart the timeouts of fetches in flight: nobody has looked since `since_seconds`."""
-        self._fetcher.was_left_alone(since_seconds)
 
     @property
     def awaits_answers(self) -> bool:
         """Whether an answer to a fetch or a look-up is still to come."""
-        return bool(self.in_flight) or not self._conversations.is_idle
-
-    @property
-    def in_flight(self) -> list[Asked[FetchResponse]]:
-        """The fetches in flight; one becomes readable when there is something to take."""
-        return self._fetcher.in_flight
+        return bool(self.fetcher.in_flight) or not self._conversations.is_idle
 
     def next_try_seconds(self) -> float | None:
         """Return the time of the next action that needs no answer, or None."""
-        moments = [self._fetcher.next_try_seconds(self._looked_at_seconds)]
+        moments = [self.fetcher.next_try_seconds(self._looked_at_seconds)]
         if self._topics is None and self._unknown_topics():
             moments.append(self._next_topics.at_seconds)
         if self._checks.is_due:
@@ -153,7 +132,7 @@ class LogReader:
 
     def _unknown_topics(self) -> list[str]:
         """Return topics with unknown leaders. A leader whose fetch is overdue counts as unknown."""
-        self._client.cluster.forget_leaders_of(self._fetcher.overdue_topics())
+        self._client.cluster.forget_leaders_of(self.fetcher.overdue_topics())
         return self._client.unknown_topics(self.positions.partitions)
 
     def _find_leaders(self) -> None:

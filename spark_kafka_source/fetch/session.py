@@ -32,7 +32,9 @@ class FetchSession:
     def __init__(self, *, is_kept: bool = True) -> None:
         self._full_epoch = _FULL if is_kept else _NOT_KEPT
         self._id, self._epoch = _NO_SESSION, _FULL
-        self._known: dict[TopicPartition, Wanted] = {}
+        self._asked: Mapping[TopicPartition, Wanted] = {}
+        self._known: Mapping[TopicPartition, Wanted] = {}
+        """What was asked for last and has an answer. A Ctrl-C may keep a request from going out."""
 
     @property
     def is_open(self) -> bool:
@@ -40,11 +42,11 @@ class FetchSession:
         return self._id != _NO_SESSION
 
     def request(self, wanted: Mapping[TopicPartition, Wanted]) -> FetchRequest:
-        """Return a request for all partitions, or for those that changed since the last request.
+        """Return a request for all partitions, or for those that changed since the last answer.
 
         The caller sets the fields that do not depend on the session.
         """
-        known, self._known = self._known, dict(wanted)
+        known, self._asked = self._known, dict(wanted)
         if self._epoch == _FULL:
             return self._request(self._full_epoch, wanted)
         changed = {each: to for each, to in wanted.items() if known.get(each) != to}
@@ -79,10 +81,10 @@ class FetchSession:
             found[where] = data
         # A broker that throttles the client may send no partitions, and then keeps no session.
         is_throttled = answer.throttle_time_ms > 0 and not answer.responses
-        if self._epoch == _FULL and not is_throttled and found.keys() != self._known.keys():
-            missing = next(iter(self._known.keys() - found.keys()))
+        if self._epoch == _FULL and not is_throttled and found.keys() != self._asked.keys():
+            missing = next(iter(self._asked.keys() - found.keys()))
             raise self._broken(f"Fetch of {missing}: the answer leaves it out")
-        self._id = answer.session_id
+        self._id, self._known = answer.session_id, self._asked
         self._epoch = _FULL if self._id == _NO_SESSION else self._epoch % _LAST_EPOCH + 1
         return found
 
@@ -94,7 +96,7 @@ class FetchSession:
 
     def closing(self) -> FetchRequest:
         """Return the request that ends the session."""
-        self._known = {}
+        self._asked = {}
         return self._request(_CLOSING, {})
 
     def _request(self, epoch: int, wanted: Mapping[TopicPartition, Wanted]) -> FetchRequest:
@@ -105,12 +107,12 @@ class FetchSession:
         return ProtocolError(text)
 
     def _partitions(self, answer: FetchResponse) -> Iterable[tuple[TopicPartition, PartitionData]]:
-        names = {wanted.topic_id: where.topic for where, wanted in self._known.items()}
+        names = {wanted.topic_id: where.topic for where, wanted in self._asked.items()}
         for topic in answer.responses:
             name = topic.topic or names.get(topic.topic_id, "")
             for partition in topic.partitions:
                 where = TopicPartition(name, partition.partition_index)
-                if where not in self._known:
+                if where not in self._asked:
                     of = name or topic.topic_id
                     raise self._broken(
                         f"Fetch: the answer has partition {where.partition} of topic {of}, "

@@ -196,6 +196,7 @@ class ClassicMembership(Membership):
             revoked = self.assignment - partitions
             if revoked:
                 await first_error.tell(self._listener.revoked, revoked)
+                self.assignment -= revoked
                 self.rejoin("gave up partitions that others are to get")
             assignor = self._assignors[self._protocol_name]
             await first_error.call(assignor.on_assignment, assigned, generation_id)

@@ -52,19 +52,22 @@ class Coordinator:
         """
         self.asked = request
         began_seconds = time.monotonic()
-        error: Exception | None = None
+
+        def tell(error: Exception | None) -> None:
+            self._on_request(request, (time.monotonic() - began_seconds) * 1000, error)
+
         try:
             answer = await self._answer_to(request, deadline, is_held=is_held)
             check(answer)
-            return answer
-        except Exception as found:
-            error = found
-            if isinstance(found, KafkaError):
-                self.client.recover(found)
+        except (ClosedError, InterruptedRequestError):  # Nobody wants it any more.
             raise
-        finally:
-            if not isinstance(error, ClosedError | InterruptedRequestError):
-                self._on_request(request, (time.monotonic() - began_seconds) * 1000, error)
+        except Exception as error:
+            if isinstance(error, KafkaError):
+                self.client.recover(error)
+            tell(error)
+            raise
+        tell(None)
+        return answer
 
     async def _answer_to(self, request: Request[R], deadline: Deadline, *, is_held: bool) -> R:
         """Send a request, and wait for its answer until nobody wants it any more.

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 UNTIL_WOKEN_SECONDS = 3600.0
 """The wait if no request is due."""
 
-# Timeout for the farewell of a consumer that did not poll in time.
+# Timeout for the farewell of a consumer that did not poll in time, or that a Ctrl-C ended.
 _LONGEST_FAREWELL_MS = 5_000
 # Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
 _LAST_WORDS_MS = 1_000
@@ -184,14 +184,17 @@ class Membership(ABC):
             if self.assignment:
                 told = self._listener.lost if self.member is None else self._listener.revoked
                 await first_error.tell(told, self.assignment)
+        except BaseException:  # A Ctrl-C or a cancellation. The coordinator is still told.
+            deadline = deadline.within_ms(_LONGEST_FAREWELL_MS)
+            raise
+        finally:
             with self._changed:
                 self._failure = None
                 self._begin_to_leave(deadline, reason)
                 self._unsubscribe()
-            first_error.reraise()
-        finally:
             while self._farewell is not None and self._is_talking and not deadline.expired:
                 await self._wait_for_news(deadline)
+        first_error.reraise()
 
     async def close(self, deadline: Deadline) -> None:
         """Leave, and end the thread and its connections, by `deadline` plus a second.

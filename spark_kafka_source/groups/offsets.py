@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.denials import refusal
@@ -105,18 +104,16 @@ class OffsetAndMetadata:
 async def commit_offsets(
     client: KafkaClient,
     group_id: str,
-    offsets: Mapping[TopicPartition, int],
+    offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
     *,
-    leader_epochs: Mapping[TopicPartition, int] = MappingProxyType({}),
-    metadata: str | Mapping[TopicPartition, str] = "",
     timeout_ms: int | None = None,
     member_of: MemberOf | None = None,
 ) -> None:
     """Commit the next offset to read of each partition for the group.
 
-    `leader_epochs` (of partitions with a known one) let the next reader notice a truncated log
-    (KIP-320). `metadata` is a short text that tools show: one text for all partitions, or one for
-    each. Without `member_of` the group must have no members, or Kafka answers UNKNOWN_MEMBER_ID.
+    A leader epoch lets the next reader notice a truncated log (KIP-320). The metadata are a short
+    text that tools show. Without `member_of` the group must have no members, or Kafka answers
+    UNKNOWN_MEMBER_ID.
 
     The commit is tried again after coordinator errors, and after a stale member epoch, for up to
     `timeout_ms` (default `default.api.timeout.ms`). It is tried again once after
@@ -125,7 +122,11 @@ async def commit_offsets(
     group and the refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if
     `member_of` returns None, or a member that the group no longer knows.
     """
-    commit = _Commit(client, group_id, leader_epochs, metadata, member_of, dict(offsets))
+    wanted = {
+        where: at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
+        for where, at in offsets.items()
+    }
+    commit = _Commit(client, group_id, wanted, member_of, list(wanted))
     if offsets:
         what = f"OffsetCommit to group {group_id!r}"
         await client.retrying(what, commit.attempt, timeout_ms=timeout_ms)
@@ -139,10 +140,9 @@ class _Commit:
 
     client: KafkaClient
     group_id: str
-    leader_epochs: Mapping[TopicPartition, int]
-    metadata: str | Mapping[TopicPartition, str]
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
     member_of: MemberOf | None
-    left: dict[TopicPartition, int]
+    left: list[TopicPartition]
     refusals: dict[TopicPartition, BrokerError] = field(default_factory=dict)
     tries: int = 0
     was_unexplained: bool = False
@@ -172,14 +172,10 @@ class _Commit:
         )
 
     def _row(self, where: TopicPartition) -> OffsetCommitRequestPartition:
-        epoch = self.leader_epochs.get(where, -1)
+        at = self.offsets[where]
         return OffsetCommitRequestPartition(
-            where.partition, self.left[where], epoch, self._text(where)
+            where.partition, at.offset, at.leader_epoch, at.metadata
         )
-
-    def _text(self, where: TopicPartition) -> str:
-        given = self.metadata
-        return given if isinstance(given, str) else given.get(where, "")
 
     def _take(self, answer: OffsetCommitResponse) -> None:
         codes = {
@@ -196,7 +192,7 @@ class _Commit:
         self.tries += 1
         again = {where: error for where, error in errors.items() if self._is_to_try(error)}
         self.refusals |= {where: errors[where] for where in errors.keys() - again.keys()}
-        self.left = {where: self.left[where] for where in again}
+        self.left = list(again)
         if again:
             raise self._first_of(again)
 
@@ -223,7 +219,7 @@ class _Commit:
         for where in too_large:
             error = self.refusals[where]
             # Brokers count as Java does: a character outside of the first 65,536 is two.
-            size = len(self._text(where).encode("utf-16-le", "surrogatepass")) // 2
+            size = len(self.offsets[where].metadata.encode("utf-16-le", "surrogatepass")) // 2
             limit = "allows fewer, 4096 by default: shorten it"
             if most is not None:
                 limit = f"is {most}: shorten it by {max(size - most, 1)}"

@@ -59,10 +59,6 @@ _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
 
 
-def _do_nothing(_: object) -> None:
-    """Do nothing."""
-
-
 class Accumulator:
     """Take records from any thread, and give batches to the producer's thread."""
 
@@ -72,7 +68,7 @@ class Accumulator:
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
         self.emptied_by: threading.Thread | None = None
         """The producer's thread. It must not wait for room or records: only it makes room."""
-        self.batch_ended: Callable[[TopicPartition], object] = _do_nothing
+        self.batch_ended: Callable[[TopicPartition], object] = lambda _: None
         """Called when an open batch has waited for `linger.ms`: the next record without a key may
         go to another partition."""
         self.compression: Compression = config.compression

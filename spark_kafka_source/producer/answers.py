@@ -43,22 +43,15 @@ class Flight:
     sent_at_seconds: float
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Answers:
     """Handle the leaders' answers, in the producer's thread."""
 
-    def __init__(
-        self,
-        config: ProducerConfig,
-        client: KafkaClient,
-        accumulator: Accumulator,
-        identity: Identity,
-        metrics: ProducerMetrics,
-    ) -> None:
-        self._config = config
-        self._client = client
-        self._accumulator = accumulator
-        self._identity = identity
-        self._metrics = metrics
+    config: ProducerConfig
+    client: KafkaClient
+    accumulator: Accumulator
+    identity: Identity
+    metrics: ProducerMetrics
 
     def take(self, flight: Flight) -> None:
         """Handle the leader's answer about the batches of a request."""
@@ -68,22 +61,22 @@ class Answers:
             response = flight.answer.result()
         except KafkaError as error:
             failure = error
-            self._client.cluster.forget_leaders_of({each.topic for each in flight.batches})
+            self.client.cluster.forget_leaders_of({each.topic for each in flight.batches})
         else:
-            self._metrics.request_ms.record((time.monotonic() - flight.sent_at_seconds) * 1000)
-            if self._config.acks is not Acks.NONE:
+            self.metrics.request_ms.record((time.monotonic() - flight.sent_at_seconds) * 1000)
+            if self.config.acks is not Acks.NONE:
                 found = _of_batches(response, flight)
                 self._learn_leaders(response, found)
         # In the order of the first sending: later batches fail because of the first failure.
         for where, batch in sorted(flight.batches.items(), key=lambda item: item[1].order):
-            queue = self._accumulator.queue(where)
+            queue = self.accumulator.queue(where)
             queue.in_flight.remove(batch)
             if batch.is_over:  # It has failed before, when its time was up.
-                self._accumulator.release(batch)
+                self.accumulator.release(batch)
             elif failure is not None:
                 what = Reaction.RETRY if failure.has_remedy else Reaction.FAIL
                 self._react(queue, batch, what, failure)
-            elif self._config.acks is Acks.NONE:
+            elif self.config.acks is Acks.NONE:
                 self._delivered(batch)
             elif where in found:
                 self._answered(queue, batch, found[where])
@@ -100,35 +93,35 @@ class Answers:
         """
         for where, each in found.items():
             is_moved = error_code(each.error_code).remedy is Remedy.REFRESH_METADATA
-            if not self._client.cluster.learn_named(where, each, response) and is_moved:
-                self._client.cluster.forget_leaders_of([where.topic])
+            if not self.client.cluster.learn_named(where, each, response) and is_moved:
+                self.client.cluster.forget_leaders_of([where.topic])
 
     def _answered(
         self, queue: PartitionQueue, batch: ProducerBatch, found: PartitionProduceResponse
     ) -> None:
         code = error_code(found.error_code)
-        sent = (each for each in self._accumulator.batches(queue) if each.order)
+        sent = (each for each in self.accumulator.batches(queue) if each.order)
         is_first = not any(each < batch for each in sent)
-        what = reaction(code, is_first=is_first, may_renumber=self._identity.may_renumber)
+        what = reaction(code, is_first=is_first, may_renumber=self.identity.may_renumber)
         if what is Reaction.DELIVERED:
             queue.is_known = queue.is_known or batch.producer == queue.producer
             if batch.encoded is not None:
-                self._accumulator.sizes.taken(batch.topic_partition.topic, batch.encoded)
+                self.accumulator.sizes.taken(batch.topic_partition.topic, batch.encoded)
             offset = found.base_offset if not code.code else NO_OFFSET
             self._delivered(batch, offset, found.log_append_time_ms)
             return
         error = self._error(batch, code, found.error_message)
         if what is Reaction.SPLIT and batch.encoded is not None and batch.record_count > 1:
-            self._metrics.splits.record(1)
-            most = self._accumulator.sizes.refused(batch.topic_partition.topic, batch.encoded)
-            self._replace(queue, batch, batch.split(most, self._config.compression))
+            self.metrics.splits.record(1)
+            most = self.accumulator.sizes.refused(batch.topic_partition.topic, batch.encoded)
+            self._replace(queue, batch, batch.split(most, self.config.compression))
         elif what is Reaction.LEAVE_OUT and (named := _named(found, batch)):
-            self._metrics.failed.record(len(named))
+            self.metrics.failed.record(len(named))
             # Before the outcome is known: a waiting caller must see that its transaction failed.
-            self._identity.failed(error, was_sent=True)
+            self.identity.failed(error, was_sent=True)
             for number, said in named.items():
                 batch.failed_record(number, self._error(batch, code, said or found.error_message))
-            self._replace(queue, batch, batch.without(list(named), self._config.compression))
+            self._replace(queue, batch, batch.without(list(named), self.config.compression))
         else:
             self._react(queue, batch, what, error)
 
@@ -136,7 +129,7 @@ class Answers:
         self, queue: PartitionQueue, batch: ProducerBatch, what: Reaction, error: KafkaError
     ) -> None:
         """Send a batch again as it is, or fail it."""
-        has_tries = what is not Reaction.RETRY or batch.tries < self._config.retries
+        has_tries = what is not Reaction.RETRY or batch.tries < self.config.retries
         if what not in _AGAIN or not has_tries:
             self.fail(queue, batch, error)
             return
@@ -144,12 +137,12 @@ class Answers:
         batch.error = error
         batch.tries += 1
         if what is Reaction.RENUMBER:
-            self._identity.renumber(queue)
+            self.identity.renumber(queue)
         if what is not Reaction.FOLLOW:
-            pause_seconds = self._client.pause_seconds(batch.tries)
+            pause_seconds = self.client.pause_seconds(batch.tries)
             batch.retry_at_seconds = time.monotonic() + pause_seconds
-        self._metrics.retries.record(1)
-        self._accumulator.put_back(queue, [batch])
+        self.metrics.retries.record(1)
+        self.accumulator.put_back(queue, [batch])
 
     def _error(self, batch: ProducerBatch, code: ErrorCode, said: str | None) -> BrokerError:
         where, advice = batch.topic_partition, None
@@ -175,34 +168,34 @@ class Answers:
         for part in parts:
             part.tries += 1
         if parts:
-            self._accumulator.put_back(queue, parts)
+            self.accumulator.put_back(queue, parts)
         else:
-            self._accumulator.release(batch)
+            self.accumulator.release(batch)
 
     def _delivered(
         self, batch: ProducerBatch, offset: int = NO_OFFSET, append_time_ms: int = -1
     ) -> None:
-        self._metrics.written.record(batch.record_count)
-        self._identity.taken()
+        self.metrics.written.record(batch.record_count)
+        self.identity.taken()
         batch.delivered(offset, append_time_ms)
-        self._accumulator.release(batch)
+        self.accumulator.release(batch)
 
     def fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         """Fail a batch's records with this error."""
-        self._metrics.failed.record(batch.record_count)
-        self._identity.failed(error, was_sent=bool(batch.order))
+        self.metrics.failed.record(batch.record_count)
+        self.identity.failed(error, was_sent=bool(batch.order))
         batch.failed(error)
         if batch not in queue.in_flight:
-            self._accumulator.release(batch)
+            self.accumulator.release(batch)
 
     def fail_all(self, error: KafkaError) -> None:
         """Fail all that is left when the thread ends."""
-        self._accumulator.close_open()
-        for queue in self._accumulator.queues():
+        self.accumulator.close_open()
+        for queue in self.accumulator.queues():
             in_flight, queue.in_flight = queue.in_flight, []
-            for batch in [*in_flight, *self._accumulator.drop(queue, lambda _: False)]:
+            for batch in [*in_flight, *self.accumulator.drop(queue, lambda _: False)]:
                 self.fail(queue, batch, error)
-        for delivery in self._accumulator.unfinished():  # Of the batch that ended this thread.
+        for delivery in self.accumulator.unfinished():  # Of the batch that ended this thread.
             delivery.give_up(error)
 
 

@@ -12,11 +12,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.delivery import Run
-from spark_kafka_source.producer.partitioners import (
-    NO_PARTITION,
-    PartitionRows,
-    group_by_partition,
-)
+from spark_kafka_source.producer.partitioners import NO_PARTITION, PartitionRows, group_by_partition
 from spark_kafka_source.records import (
     HEADER_BYTES,
     MAX_BATCH_BYTES,
@@ -36,27 +32,21 @@ PIECE_BYTES = 8 << 20
 _RECORD_COLUMNS = ("key", "value", "headers", "timestamp")
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class Piece:
     """Some of the sent rows, with the most bytes that each takes."""
 
-    def __init__(
-        self,
-        columns: pa.RecordBatch,
-        sizes: Integers,
-        first_row: int,
-        rows: Integers | None = None,
-    ) -> None:
-        """`rows` are the rows taken, counted from `first_row`; the default is all rows."""
-        self.columns = columns
-        self.sizes = sizes
-        self._first_row = first_row
-        self._rows = rows
+    columns: pa.RecordBatch
+    sizes: Integers
+    first_row: int
+    rows: Integers | None = None
+    """The rows taken, counted from `first_row`; None for all rows."""
 
     def take(self, rows: Integers) -> "Piece":
         """Return a piece with only these rows."""
-        taken = rows if self._rows is None else self._rows[rows]
+        taken = rows if self.rows is None else self.rows[rows]
         columns = self.columns.take(pa.array(rows))
-        return Piece(columns, self.sizes[rows], self._first_row, taken)
+        return Piece(columns, self.sizes[rows], self.first_row, taken)
 
     def given_rows(self, places: Integers) -> list[int]:
         """Return the places of these rows in the given table, for errors."""
@@ -65,12 +55,12 @@ class Piece:
 
     def rows_in(self, grouped: PartitionRows) -> Integers | range:
         """Return the places of the rows in the given table, in the order of `grouped`."""
-        if len(grouped.partitions) > 1 or self._rows is not None:
+        if len(grouped.partitions) > 1 or self.rows is not None:
             return self._given(grouped.rows)
-        return range(self._first_row, self._first_row + len(grouped.rows))
+        return range(self.first_row, self.first_row + len(grouped.rows))
 
     def _given(self, places: Integers) -> Integers:
-        rows: Integers = (places if self._rows is None else self._rows[places]) + self._first_row
+        rows: Integers = (places if self.rows is None else self.rows[places]) + self.first_row
         return rows
 
 

@@ -26,6 +26,8 @@ class Identity:
     """The transactional id of the records, or None."""
     may_renumber = False
     """Whether a partition gets a new epoch if the leader has lost its sequences."""
+    trouble: KafkaError | None = None
+    """The error of the last request, or None."""
 
     @property
     def last_produce_version(self) -> int | None:
@@ -41,10 +43,6 @@ class Identity:
 
     def refusal(self) -> KafkaError | None:
         """Return the error for which no batch can be sent at all, or None."""
-        return None
-
-    def trouble(self) -> KafkaError | None:
-        """Return the error of the last request, or None."""
         return None
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
@@ -82,7 +80,6 @@ class Idempotent(Identity):
         self._is_wanted = False
         self._producer: ProducerId | None = None
         self._refusal: KafkaError | None = None
-        self._trouble: KafkaError | None = None
 
     def want(self, queues: Sequence[PartitionQueue]) -> None:
         """Note whether there are records to write."""
@@ -96,19 +93,15 @@ class Idempotent(Identity):
         try:
             self._producer = await new_producer_id(self._client, timeout_ms=LOOKUP_MS)
         except KafkaError as error:
-            self._trouble, self._refusal = error, None if error.retriable else error
+            self.trouble, self._refusal = error, None if error.retriable else error
         else:
-            self._trouble = None
+            self.trouble = None
         return self._producer is not None
 
     def refusal(self) -> KafkaError | None:
         """Return the lasting error of the last request for a producer id, and forget it."""
         found, self._refusal = self._refusal, None
         return found
-
-    def trouble(self) -> KafkaError | None:
-        """Return the error of the last request for a producer id, or None."""
-        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether there is a producer id: then any partition can be written to."""

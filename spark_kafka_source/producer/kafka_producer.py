@@ -17,6 +17,7 @@ import pyarrow as pa
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.given_objects import refuse_async
 from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.reporting import (
@@ -48,11 +49,7 @@ from spark_kafka_source.producer.delivery import (
     deadline_after,
 )
 from spark_kafka_source.producer.errors import UnsendableRecordError
-from spark_kafka_source.producer.given_columns import (
-    HasArrowArray,
-    HasArrowStream,
-    checked_columns,
-)
+from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream, checked_columns
 from spark_kafka_source.producer.given_partitioner import (
     GivenPartitioner,
     Partitioner,
@@ -72,11 +69,7 @@ from spark_kafka_source.producer.record import (
 )
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import (
-    Given,
-    Serializer,
-    serialize,
-)
+from spark_kafka_source.producer.serializers import Given, Serializer, serialize
 from spark_kafka_source.producer.topics import Partitions, Topics
 from spark_kafka_source.producer.transaction import (
     Beginning,
@@ -226,7 +219,7 @@ class KafkaProducer:
         """Send one record, and return at once. `result` of the returned future waits for it.
 
         `timestamp_ms` is in milliseconds since 1970; the default is now. The producer's thread
-        calls `on_delivery` with the `RecordMetadata`, or with the error.
+        calls `on_delivery`, a plain function, with the `RecordMetadata` or with the error.
 
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
         Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`.
@@ -237,6 +230,8 @@ class KafkaProducer:
         raises `ConfigurationError` for a schema that the registry does not have, and
         `RegistryUnavailableError`.
         """
+        if on_delivery is not None:
+            refuse_async("on_delivery", on_delivery, "function")
         with spelt(self._config.spelling):
             self._check_open()
             added = given_headers(topic, headers)

@@ -193,7 +193,7 @@ class Sender:
                 continue
             found = f"{batch.record_count} records were not written within {timeout_ms} ms"
             topic = batch.topic_partition.topic
-            why = batch.error or self._identity.trouble() or self._leaders.error(topic)
+            why = batch.error or self._identity.trouble or self._leaders.error(topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
             self._answers.fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
@@ -277,7 +277,7 @@ class Sender:
         return self._identity.may_send(queue.topic_partition)
 
     def _has_room(self, broker: Broker) -> bool:
-        throttled_seconds = self._client.throttled_seconds(broker)
+        throttled_seconds = self._client.connections.throttled_seconds(broker.address)
         if throttled_seconds:
             self._wake_at(time.monotonic() + throttled_seconds)
             return False
@@ -285,8 +285,8 @@ class Sender:
         if not flights:
             return True
         # Another request would make another connection before this one is made.
-        return all(each.asked.is_sent for each in flights) and self._client.has_room(
-            broker, self._most_in_flight
+        return all(each.asked.is_sent for each in flights) and self._client.connections.has_room(
+            broker.address, self._most_in_flight
         )
 
     def _drain(self, led: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducerBatch]]:

@@ -63,7 +63,7 @@ def serialize(
         raise ConfigurationError(given.argument, found, "Give one of them")
     if encoding is not None and is_encoded:
         return _encoded(part, encoding)
-    return _text(part) if part in texts else serialize_by(given)
+    return _text(part) if part in texts else _by(part, given)
 
 
 def _text(part: str) -> Serialize:
@@ -89,15 +89,10 @@ def _encoded(part: str, encoding: "TypedEncoding") -> Serialize:
     return encode
 
 
-def serialize_by(given: Given) -> Serialize:
-    """Return the function that turns the key or the value into bytes.
-
-    It raises `UnsendableRecordError`.
-    """
+def _by(part: str, given: Given) -> Serialize:
     name, serde = given.argument, given.serde
-    field = name.partition("_")[0].partition(".")[0]
     if serde is None:
-        return lambda topic, _, data: _checked(topic, field, data, name)
+        return lambda topic, _, data: _checked(topic, part, data, name)
     call, takes_topic = serde.call, serde.arguments > 1
 
     def serialize(topic: str, headers: MutableHeaders, data: Any) -> bytes | None:
@@ -106,8 +101,8 @@ def serialize_by(given: Given) -> Serialize:
         try:
             made = call(topic, headers, data)
         except Exception as error:
-            raise UnsendableRecordError(topic, field, f"{name}: {error!r}"[:200]) from error
-        return _checked(topic, field, made, name)
+            raise UnsendableRecordError(topic, part, f"{name}: {error!r}"[:200]) from error
+        return _checked(topic, part, made, name)
 
     return serialize
 

@@ -111,7 +111,6 @@ class Transaction(Identity):
         self._calling = threading.Lock()
         self._changing = threading.RLock()
         self._error: KafkaError | None = None
-        self._trouble: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
         self._announced: frozenset[TopicPartition] = frozenset()
@@ -365,13 +364,13 @@ class Transaction(Identity):
                 self._current(), topic_partitions, timeout_ms=LOOKUP_MS
             )
         except KafkaError as error:
-            self._trouble = error
+            self.trouble = error
             if error.retriable:  # The broker may have added them; the answer may be lost.
                 self._has_begun = True
             self._take(error, *_WITH_RECORDS)
             return False
         else:
-            self._trouble = None
+            self.trouble = None
             self._added |= topic_partitions
             self._has_begun = True
             return True
@@ -381,10 +380,6 @@ class Transaction(Identity):
     def refusal(self) -> KafkaError | None:
         """Return the error for which the transaction's records are not sent any more, or None."""
         return self._error
-
-    def trouble(self) -> KafkaError | None:
-        """Return why the last attempt to add partitions failed, or None."""
-        return self._trouble
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition has been added to the transaction, or is so by its first rows."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.client import Broker, KafkaClient, Told
 from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
 from spark_kafka_source.protocol.messages.admin import (
     DeleteRecordsPartition,
@@ -20,21 +20,22 @@ async def delete_records(client: KafkaClient, before: Mapping[TopicPartition, in
 
     Raises the errors of `ask_leaders`.
     """
-    await ask_leaders(client, "DeleteRecords", before, _request, _answers)
+    await ask_leaders(
+        client, "DeleteRecords", before, partition=_partition, request=_request, answers=_answers
+    )
 
 
-def _request(before: ByTopic[int]) -> DeleteRecordsRequest:
-    topics = [
-        DeleteRecordsTopic(
-            name, [DeleteRecordsPartition(each, offset) for each, _, offset in asked]
-        )
-        for name, asked in before.items()
-    ]
+def _partition(number: int, _: int, before: int) -> DeleteRecordsPartition:
+    return DeleteRecordsPartition(number, before)
+
+
+def _request(by_topic: ByTopic[DeleteRecordsPartition]) -> DeleteRecordsRequest:
+    topics = [DeleteRecordsTopic(*each) for each in by_topic.items()]
     return DeleteRecordsRequest(topics, _BROKER_TIMEOUT_MS)
 
 
-def _answers(answer: DeleteRecordsResponse) -> Iterator[tuple[TopicPartition, int, int]]:
+def _answers(answer: DeleteRecordsResponse, _: Broker) -> Iterator[Told[TopicPartition, int]]:
     for topic in answer.topics:
         for each in topic.partitions:
             where = TopicPartition(topic.name, each.partition_index)
-            yield where, each.error_code, each.low_watermark
+            yield Told(where, each.low_watermark, each.error_code)

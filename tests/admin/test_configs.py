@@ -7,6 +7,7 @@ import pytest
 
 from spark_kafka_source import AlterConfigOp, ConfigResource, KafkaAdmin, Secret
 from spark_kafka_source.errors import (
+    BootstrapError,
     BrokerError,
     ConfigurationError,
     KafkaTimeoutError,
@@ -26,7 +27,7 @@ from spark_kafka_source.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from tests.admin.conftest import T0, address
-from tests.memory_broker import MemoryBroker
+from tests.memory_broker import ONE_TRY, Action, MemoryBroker
 
 TOPIC, BROKER = ConfigResource.topic("t"), ConfigResource.broker(2)
 
@@ -222,6 +223,29 @@ def test_a_timeout_of_one_keeps_the_outcome_of_the_other(broker: MemoryBroker) -
         found = admin.alter_configs({TOPIC: {"retention.ms": 1}, BROKER: {"x": 1}})
         assert found[TOPIC] is None
         assert isinstance(found[BROKER], KafkaTimeoutError)
+
+
+def test_a_timeout_keeps_what_was_found_before(broker: MemoryBroker) -> None:
+    broker.control(IncrementalAlterConfigsRequest, error_named("REQUEST_TIMED_OUT"))
+    with KafkaAdmin(bootstrap_servers=address(broker), **ONE_TRY) as admin:
+        found = admin.alter_configs({"t": {"retention.mss": None}, "u": {"retention.ms": 1}})
+        assert "It has no 'retention.mss' to take away" in str(found["t"])
+        assert isinstance(found["u"], KafkaTimeoutError)
+        broker.control(IncrementalAlterConfigsRequest, error_named("REQUEST_TIMED_OUT"))
+        with pytest.raises(KafkaTimeoutError):
+            admin.alter_configs({"u": {"retention.ms": 1}})
+
+
+def test_the_time_is_for_the_look_ups_and_the_change_together(broker: MemoryBroker) -> None:
+    broker.control(DescribeConfigsRequest, Action.SILENCE, times=None)
+    with (
+        KafkaAdmin(bootstrap_servers=address(broker), default_api_timeout_ms=200) as admin,
+        pytest.raises((KafkaTimeoutError, BootstrapError)),
+    ):
+        admin.alter_configs({each: {"plugin.x": None} for each in ("t", "u")})
+    asked = broker.requests(DescribeConfigsRequest)
+    assert {each.resources[0].resource_name for each in asked} == {"t"}
+    assert not broker.requests(IncrementalAlterConfigsRequest)
 
 
 def test_a_broker_that_is_not_up_is_refused_at_once(admin: KafkaAdmin) -> None:

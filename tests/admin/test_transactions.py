@@ -23,6 +23,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
     TransactionState,
 )
+from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address
@@ -151,6 +152,16 @@ def test_a_denial_of_who_writes(broker: MemoryBroker, admin: KafkaAdmin) -> None
     broker.control(DescribeProducersRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(BrokerError, match="DescribeProducers of t-0: TOPIC_AUTHORIZATION_FAILED"):
         admin.held_up([T0])
+
+
+def test_a_denial_of_a_transaction_names_no_right_of_a_producer(
+    broker: MemoryBroker, admin: KafkaAdmin
+) -> None:
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    for request_type in (FindCoordinatorRequest, DescribeTransactionsRequest):
+        broker.control(request_type, denied)
+        with pytest.raises(BrokerError, match=r"of transactional id 'a': TRANSAC\w+ \(53\)$"):
+            admin.describe_transaction("a")
 
 
 def test_brokers_that_are_too_old(broker: MemoryBroker, admin: KafkaAdmin) -> None:

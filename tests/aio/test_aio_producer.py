@@ -2,17 +2,19 @@
 
 import asyncio
 import inspect
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from spark_kafka_source import AIOProducer, KafkaProducer
-from spark_kafka_source.errors import KafkaError, KafkaTimeoutError, error_named
-from spark_kafka_source.producer import UnsendableRecordError
+from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, error_named
+from spark_kafka_source.producer import UnknownPartitionError, UnsendableRecordError
 from spark_kafka_source.producer.transaction import TransactionStateError
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from tests.aio.conftest import others
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
 from tests.producer.writing import values
 
@@ -74,6 +76,97 @@ def test_other_tasks_go_on_while_a_topic_is_waited_for(broker: MemoryBroker) -> 
     assert held(write()) == (True, 0)
 
 
+def test_a_missing_topic_holds_up_no_other(broker: MemoryBroker) -> None:
+    async def write() -> list[int]:
+        async with writing(broker) as producer:
+            missing = asyncio.create_task(producer.send_and_wait("missing", b"a"))
+            await asyncio.to_thread(broker.wait_for, MetadataRequest)
+            sent = await producer.send_and_wait("t", b"b", partition=0)
+            await producer.flush()
+            assert not missing.done()
+            broker.create_topic("missing")
+            return [sent.offset, (await missing).offset]
+
+    assert held(write()) == [0, 0]
+
+
+def test_more_topics_than_threads_are_waited_for(broker: MemoryBroker) -> None:
+    names = [f"t{number}" for number in range(20)]
+    logs = [log for name in names for log in broker.create_topic(name)]
+
+    async def write() -> None:
+        async with writing(broker) as producer:
+            numbers = range(3)
+            await asyncio.gather(*(producer.send(n, b"%d" % i) for i in numbers for n in names))
+
+    held(write())
+    assert [values(each) for each in logs] == [[b"0", b"1", b"2"]] * 20
+
+
+def test_waiting_records_of_a_topic_keep_their_order(
+    broker: MemoryBroker, logs: list[PartitionLog]
+) -> None:
+    """One that is cancelled is written in its place if a thread waits for it already, or never."""
+    answers = broker.hold(MetadataRequest)
+
+    async def write() -> None:
+        async with writing(broker) as producer:
+            send = partial(producer.send, "t", partition=0)
+            sending = [asyncio.create_task(send(b"%d" % each)) for each in range(50)]
+            await asyncio.to_thread(broker.wait_for, MetadataRequest)
+            for each in sending[:5]:
+                each.cancel()
+            answers.release()
+            await asyncio.gather(*sending, return_exceptions=True)
+            await send(b"last")
+
+    held(write())
+    assert values(logs[0]) == [b"0", *(b"%d" % each for each in range(5, 50)), b"last"]
+
+
+def test_a_record_waits_for_earlier_ones_of_its_topic(
+    broker: MemoryBroker, logs: list[PartitionLog]
+) -> None:
+    async def write() -> None:
+        async with writing(broker) as producer:
+            await producer.partitions_for("t")
+            answers = broker.hold(MetadataRequest)
+            unknown = asyncio.create_task(producer.send("t", b"a", partition=2))
+            known = asyncio.create_task(producer.send("t", b"b", partition=1))
+            await asyncio.to_thread(broker.wait_for, MetadataRequest, 2)
+            assert not known.done()
+            answers.release()
+            with pytest.raises(UnknownPartitionError):
+                await unknown
+            await known
+
+    held(write())
+    assert values(logs[1]) == [b"b"]
+
+
+@pytest.mark.usefixtures("clock")
+def test_other_tasks_have_their_turn_while_records_are_sent(broker: MemoryBroker) -> None:
+    async def write() -> int:
+        async with writing(broker) as producer:
+            await producer.partitions_for("t")
+            with others() as turns:
+                for _ in range(1_000):
+                    await producer.send("t", b"a", partition=0)
+                return len(turns)
+
+    assert 90 <= held(write()) <= 110
+
+
+def test_a_closed_one_takes_no_record(broker: MemoryBroker) -> None:
+    async def write() -> None:
+        producer = writing(broker)
+        await producer.close()
+        with pytest.raises(ClosedError):
+            await producer.send("t", b"a")
+
+    held(write())
+
+
 def test_the_error_of_a_record_is_raised_where_it_is_awaited(broker: MemoryBroker) -> None:
     broker.control(ProduceRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
 
@@ -121,6 +214,26 @@ def test_columns_flush_and_partitions(broker: MemoryBroker, logs: list[Partition
 
     assert held(write()) == 2
     assert values(logs[0]) == [b"a", b"b", b"c"]
+
+
+def test_a_transaction_ends_after_a_send_that_waits(
+    broker: MemoryBroker, logs: list[PartitionLog]
+) -> None:
+    answers = broker.hold(MetadataRequest)
+
+    async def write() -> None:
+        async with writing(broker, transactional_id="x") as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            sending = asyncio.create_task(producer.send("t", b"a", partition=0))
+            await asyncio.to_thread(broker.wait_for, MetadataRequest)
+            ending = asyncio.create_task(producer.commit_transaction())
+            await asyncio.sleep(0)
+            answers.release()
+            await asyncio.gather(sending, ending)
+
+    held(write())
+    assert values(logs[0]) == [b"a"]
 
 
 def test_transactions(broker: MemoryBroker) -> None:

@@ -9,6 +9,7 @@ version has a Spark session of its own, and the peer and the floor share a third
     micro       milliseconds of a micro-batch, and how much longer than the floor it takes
     together    round trips of a task that reads 64 small partitions, each trip 20 ms
     imports     milliseconds to import the package, over pyspark's own imports
+    calls       microseconds of one call of a consumer or a producer
 """
 
 import argparse
@@ -16,7 +17,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import NamedTuple
 
 from spark_kafka_source.testing import LocalKafka, Security
 from spark_kafka_source.testing.ports import free_ports
-from tests.benchmarks import one_version
+from tests.benchmarks import one_call, one_version
 from tests.benchmarks.delay import delayed
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
 from tests.benchmarks.page import add_page, publish, table
@@ -230,6 +231,26 @@ def _imports(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     yield from table(("import for", "before ms", "now ms", "before/now"), rows)
 
 
+def _calls(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
+    """Make one call of a client again and again, in new processes, in turn."""
+    rows = []
+    directories = {BEFORE: arguments.before, NOW: HERE}
+    with broker() as kafka, filled(kafka, Case("none", rows=100_000, partitions=1)) as topic:
+        for call in one_call.CALLS:
+            given = (kafka.bootstrap_servers, topic, call)
+            ways = {name: partial(_call_seconds, each, given) for name, each in directories.items()}
+            seconds = interleaved(ways, arguments.runs)
+            took = [f"{each * 1e6:.0f}" for each in medians(seconds).values()]
+            rows.append([call, *took, str(Ratio.of(seconds, BEFORE, NOW))])
+    yield from table(("call", "before us", "now us", "before/now"), rows)
+
+
+def _call_seconds(directory: Path, arguments: Sequence[str]) -> float:
+    environment = {**os.environ, "PYTHONPATH": str(directory)}
+    command = [sys.executable, "-P", one_call.__file__, *arguments]
+    return float(subprocess.check_output(command, env=environment, cwd=directory, timeout=300))
+
+
 def _import_seconds(directory: Path, module: str) -> float:
     program = f"""
 import pyspark.sql.datasource, pyspark.sql.types, pyarrow, pyspark.sql.pandas.types
@@ -257,6 +278,7 @@ _TABLES: Mapping[str, Callable[[Sessions, argparse.Namespace], Iterator[str]]] =
     "micro": _micro,
     "together": _together,
     "imports": _imports,
+    "calls": _calls,
 }
 
 

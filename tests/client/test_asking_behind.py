@@ -90,12 +90,12 @@ def test_requests_share_a_connection_as_far_as_they_may(
 ) -> None:
     held = broker.hold(MetadataRequest)
     to = node(broker)
-    assert not client.has_room(to, 5), "there is no connection yet"
+    assert not client.connections.has_room(to.address, 5), "there is no connection yet"
     asked = several(broker, client, to, 4)
-    assert client.has_room(to, 5)
+    assert client.connections.has_room(to.address, 5)
     asked.append(behind(client, to))
-    assert not client.has_room(to, 5)
-    assert client.has_room(to, 6)
+    assert not client.connections.has_room(to.address, 5)
+    assert client.connections.has_room(to.address, 6)
     assert not any(each.is_here() for each in asked)
     held.release()
     for each in reversed(asked):
@@ -139,7 +139,9 @@ def test_requests_stay_on_one_connection_whatever_else_is_asked(
     assert second._connection is first._connection
     third = sent(behind(client, to, most=3))
     assert third._connection is first._connection
-    assert not client.has_room(to, 3), "the idle connection is no room behind the others"
+    assert not client.connections.has_room(to.address, 3), (
+        "the idle connection is no room behind the others"
+    )
     held.release()
     for each in (first, second, third):
         assert isinstance(each.answer(), MetadataResponse)
@@ -203,7 +205,7 @@ def test_a_connection_that_is_cut_fails_all_on_it_and_the_next_has_another(
     for each in asked:
         with pytest.raises(ConnectionFailedError):
             each.answer()
-    assert not client.has_room(node(broker), 5)
+    assert not client.connections.has_room(node(broker).address, 5)
     assert behind(client, node(broker)).answer()
 
 
@@ -298,13 +300,13 @@ def test_a_broker_over_its_quota_says_for_how_long_to_leave_it_alone(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     to = node(broker)
-    assert client.throttled_seconds(to) == 0.0
+    assert client.connections.throttled_seconds(to.address) == 0.0
     broker.cluster.throttle_time_ms[MetadataRequest] = HOUR_MS
     behind(client, to).answer()
-    assert 3_000 < client.throttled_seconds(to) <= 3_600
-    assert client.throttled_seconds(node(broker, 1)) == 0.0
+    assert 3_000 < client.connections.throttled_seconds(to.address) <= 3_600
+    assert client.connections.throttled_seconds(node(broker, 1).address) == 0.0
     client.connections._throttled_until_seconds[to.address] = 1.0
-    assert client.throttled_seconds(to) == 0.0
+    assert client.connections.throttled_seconds(to.address) == 0.0
 
 
 # -- sessions (KIP-368) ----------------------------------------------------------------------------
@@ -348,19 +350,19 @@ def test_with_requests_in_flight_a_session_that_is_due_takes_no_more_until_they_
     to = node(broker)
     held = broker.hold(MetadataRequest)
     asked = several(broker, secured, to, 2)
-    assert secured.has_room(to, 5)
+    assert secured.connections.has_room(to.address, 5)
     clock.now += 9
-    assert not secured.has_room(to, 5)
+    assert not secured.connections.has_room(to.address, 5)
     held.release()
     for each in asked:
         each.answer()
     assert logins(broker) == 1
     renewing = behind(secured, to)
-    assert not secured.has_room(to, 5), "it authenticates anew"
+    assert not secured.connections.has_room(to.address, 5), "it authenticates anew"
     assert renewing.answer()
     assert logins(broker) == 2
     assert broker.accepted() == 1
-    assert secured.has_room(to, 5)
+    assert secured.connections.has_room(to.address, 5)
 
 
 def test_a_session_that_is_over_ends_with_what_is_in_flight_and_the_next_has_a_connection_anew(
@@ -370,7 +372,7 @@ def test_a_session_that_is_over_ends_with_what_is_in_flight_and_the_next_has_a_c
     held = broker.hold(MetadataRequest)
     (asked,) = several(broker, secured, to, 1)
     clock.now += 11
-    assert not secured.has_room(to, 5)
+    assert not secured.connections.has_room(to.address, 5)
     held.release()
     assert asked.answer()
     assert behind(secured, to).answer()

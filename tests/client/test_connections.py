@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
+from spark_kafka_source.errors import ConnectionFailedError
 from spark_kafka_source.net import Connection, Deadline
+from spark_kafka_source.net import connection as connection_module
+from spark_kafka_source.protocol import Exchange
+from spark_kafka_source.protocol.messages.groups import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.consumer.consumers import eventually
 from tests.memory_broker import MemoryBroker
@@ -80,3 +87,57 @@ def test_questions_one_after_the_other_share_a_connection(
     for _ in range(MANY):
         ask_at_once(client, broker, 1)
     assert broker.accepted() == 1
+
+
+def test_a_connection_that_the_broker_closes_just_then_is_replaced(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(client, broker).answer()
+    may_send = client.connections.may_send
+
+    def closed_before(connection: Connection, most_in_flight: int) -> bool:
+        monkeypatch.undo()
+        broker.hang_up(0)
+        eventually(lambda: not connection.usable)
+        return may_send(connection, most_in_flight)
+
+    monkeypatch.setattr(client.connections, "may_send", closed_before)
+    assert ask(client, broker).answer().brokers
+    assert broker.accepted() == 2
+
+
+def ctrl_c(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+class CtrlC:
+    """A class in whose place comes a Ctrl-C."""
+
+    def __class_getitem__(cls, _: object) -> None:
+        raise KeyboardInterrupt
+
+
+def test_after_a_ctrl_c_within_an_answer_nobody_waits_for_the_rest(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(client, broker)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Exchange, "response", ctrl_c)
+        asked.answer()
+    assert asked.is_here()
+    with pytest.raises(ConnectionFailedError):
+        asked.answer()
+    assert ask(client, broker).answer().brokers
+
+
+def test_after_a_ctrl_c_within_a_request_no_other_gets_its_answer(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(client, broker).answer()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt) as interrupted:
+        patched.setattr(connection_module, "Awaited", CtrlC)
+        ask(client, broker)
+    to, deadline = Broker(0, broker.address()), Deadline.after_ms(30_000)
+    found = client.ask(FindCoordinatorRequest("g"), to, deadline, max_version=3).answer()
+    assert isinstance(found, FindCoordinatorResponse)
+    assert interrupted.value, "its traceback still has the request"

@@ -121,6 +121,17 @@ def test_an_answer_that_leaves_a_key_out_is_named(client: KafkaClient) -> None:
         client.run(question)
 
 
+def test_of_a_silent_coordinator_no_more_groups_are_asked_about_than_needed(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    silent = Broker(1, broker.address(1))
+    assert client.run(COORDINATOR.is_still(client, silent, [A, B, C]))
+    assert [each.key for each in broker.requests(FindCoordinatorRequest)] == ["a", "b"]
+    broker.cluster.coordinators.update(b=2, c=0)
+    assert not client.run(COORDINATOR.is_still(client, silent, [B, C]))
+    assert [each.node_id for each in map(client.cluster.coordinators.get, (B, C)) if each] == [2, 0]
+
+
 def test_no_keys_are_no_question(broker: MemoryBroker, client: KafkaClient) -> None:
     question = ask_each(
         client, "DescribeGroups", COORDINATOR, [], request=describe, answers=told, max_version=OLD

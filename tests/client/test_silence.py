@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, asked
+from spark_kafka_source.client import Asked, Broker, CoordinatorKey, KafkaClient, asked
 from spark_kafka_source.client import client as client_module
 from spark_kafka_source.client import race as race_module
 from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError
-from spark_kafka_source.net import Address, ConnectionSettings, Deadline, RequestTimeoutError
+from spark_kafka_source.net import (
+    Address,
+    ConnectionSettings,
+    Deadline,
+    RequestTimeoutError,
+    Running,
+    readable,
+)
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -18,6 +25,7 @@ from spark_kafka_source.protocol.messages.list_offsets import (
 )
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.client.clock import Clock, deadlines_by
 from tests.memory_broker import Action, MemoryBroker
 from tests.net.ports import LOOPBACK, black_hole, dropping_port
 
@@ -152,9 +160,13 @@ def test_a_throttled_broker_is_asked_last(broker: MemoryBroker, client: KafkaCli
 # -- a broker with a role --------------------------------------------------------------------------
 
 
-def list_offsets(client: KafkaClient, leader: Broker) -> Any:
+def asked_for_offsets(client: KafkaClient, leader: Broker) -> Asked[Any]:
     request = ListOffsetsRequest(topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, -1)])])
-    asked_of = client.ask(request, leader, Deadline.after_ms(3_600_000))
+    return client.ask(request, leader, Deadline.after_ms(3_600_000))
+
+
+def list_offsets(client: KafkaClient, leader: Broker) -> Any:
+    asked_of = asked_for_offsets(client, leader)
     return client.run(client.answer_of(asked_of, lambda: client.still_leads(leader, [T0])))
 
 
@@ -177,6 +189,37 @@ def test_a_leader_that_froze_is_left_once_another_leads(
     assert leader.node_id not in looked[1:], "the silent one is not asked about itself"
     assert client.cluster.leader(T0)[0].node_id == 1
     assert client.contacts.is_suspect(leader.address)
+
+
+def test_where_nobody_can_be_asked_about_the_role_the_wait_goes_on(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics(client)
+    broker.control(ListOffsetsRequest, Action.SILENCE)
+    deadlines_by(clock := Clock(), monkeypatch)
+    answer = Running(client.answer_of(asked_for_offsets(client, client.cluster.leader(T0)[0])))
+    for _ in range(3):
+        answer.go_on()
+        assert answer.wait.until.remaining_seconds() == pytest.approx(0.03), "no hot loop"
+        clock.now_seconds += 0.04
+    assert not answer.is_done
+
+
+@pytest.mark.parametrize("is_still", [True, False])
+def test_an_answer_that_comes_while_the_others_are_asked_counts(
+    broker: MemoryBroker, client: KafkaClient, *, is_still: bool
+) -> None:
+    topics(client)
+    held = broker.hold(ListOffsetsRequest)
+    asked_of = asked_for_offsets(client, client.cluster.leader(T0)[0])
+
+    async def still() -> bool:
+        held.release()
+        assert readable([asked_of], Deadline.after_ms(20_000))
+        return is_still
+
+    answer = client.run(client.answer_of(asked_of, still))
+    assert [each.name for each in answer.topics] == ["t"]
 
 
 def test_a_leader_that_is_slow_keeps_its_request(broker: MemoryBroker, client: KafkaClient) -> None:

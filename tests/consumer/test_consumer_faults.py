@@ -1,8 +1,11 @@
 """Reactions of a `KafkaConsumer` to changes of leaders, sessions and logs, and to errors."""
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,6 +16,12 @@ from spark_kafka_source.fetch import (
     OffsetOutOfRangeError,
     TopicGoneError,
 )
+from spark_kafka_source.fetch.answers import Answers
+from spark_kafka_source.fetch.reader import LogReader
+from spark_kafka_source.fetch.session import FetchSession
+from spark_kafka_source.fetch.source import Source
+from spark_kafka_source.net import Connection, Deadline
+from spark_kafka_source.protocol import Exchange
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -21,11 +30,13 @@ from tests.consumer.consumers import (
     T0,
     T1,
     T2,
+    Place,
     consuming,
     eventually,
     fetches,
     fill,
     of,
+    places,
     poll_until,
     polled,
 )
@@ -404,3 +415,75 @@ def test_a_topic_that_was_deleted_keeps_nobody_waiting(broker: MemoryBroker) -> 
         assert polled(consumer, 10) == of(u0, range(10))
         consumer.poll(timeout_ms=50)
         consumer.poll(timeout_ms=50)
+
+
+# -- a user who takes long -------------------------------------------------------------------------
+
+
+def test_a_broker_is_not_silent_because_the_user_works_on_records_for_long(
+    one: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(one, T0, 5)
+    monotonic = time.monotonic
+    with consuming(one, T0, max_partition_fetch_bytes=1) as consumer:
+        polled(consumer, 10)
+        before = len(one.requests(MetadataRequest)), one.accepted()
+        for seconds in (5, 10, 60, 120):
+            monkeypatch.setattr(time, "monotonic", lambda late=seconds: monotonic() + late)
+            assert len(polled(consumer, 10)) == 10
+        assert (len(one.requests(MetadataRequest)), one.accepted()) == before
+        held, asked = one.hold(FetchRequest), len(fetches(one))
+        poll_until(consumer, lambda: len(fetches(one)) > asked)
+        monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 240)
+        consumer.poll(timeout_ms=0)
+        (in_flight,) = consumer._reading.waited_for
+        assert 20 < in_flight.deadline.remaining_seconds() <= 30, "it has its whole time again"
+        held.release()
+
+
+# -- a Ctrl-C --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("of_class", "name"),
+    [
+        (Connection, "begin"),
+        (Connection, "advance"),
+        (Exchange, "response"),
+        (FetchSession, "request"),
+        (FetchSession, "answered"),
+        (Answers, "put"),
+        (Source, "ask"),
+        (LogReader, "look"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_a_ctrl_c_at_any_step_costs_no_record_and_stops_nothing(
+    one: MemoryBroker, monkeypatch: pytest.MonkeyPatch, of_class: type, name: str, *, after: bool
+) -> None:
+    """Without the care for it, a partition would wait for `request.timeout.ms`, or for ever."""
+    fill(one, T0, 6)
+    fill(one, T1, 6)
+    original, calls = getattr(of_class, name), count(1)
+
+    def interrupted(*arguments: Any, **rest: Any) -> Any:
+        is_it = threading.current_thread() is threading.main_thread() and next(calls) % 5 == 0
+        if is_it and not after:
+            raise KeyboardInterrupt
+        found = original(*arguments, **rest)
+        if is_it:
+            raise KeyboardInterrupt
+        return found
+
+    found: list[Place] = []
+    with consuming(one, T0, T1, max_partition_fetch_bytes=1) as consumer:
+        monkeypatch.setattr(of_class, name, interrupted)
+        deadline = Deadline.after_ms(PATIENCE_MS)
+        while len(found) < 120 and not deadline.expired:
+            with suppress(KeyboardInterrupt):
+                found += places(consumer.poll(timeout_ms=50))
+        monkeypatch.undo()
+    assert [each for each in found if each[0] == T0] == of(T0, range(60))
+    assert [each for each in found if each[0] == T1] == of(T1, range(60))
+    assert next(calls) > 5, "there was a Ctrl-C"

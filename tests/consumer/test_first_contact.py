@@ -39,6 +39,17 @@ def test_an_address_where_nobody_listens(
     assert len([each for each in caplog.records if each.name == LOGGER]) == 1
 
 
+def test_assigned_partitions_of_an_address_where_nobody_listens(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with KafkaConsumer(bootstrap_servers="127.0.0.1:1") as consumer:
+        consumer.assign([T0])
+        consumer.poll(300)
+        consumer.poll(300)  # Longer than the patience of the warning in all.
+    (told,) = caplog.messages
+    assert told.startswith("No broker of 'bootstrap_servers' could be reached; tried 127.0.0.1")
+
+
 def test_an_address_that_is_silent(silent: str, caplog: pytest.LogCaptureFixture) -> None:
     with KafkaConsumer(**{"bootstrap.servers": silent}) as consumer:  # type: ignore[arg-type]
         consumer.assign([T0])

@@ -140,7 +140,7 @@ def test_what_ctrl_c_kept_from_being_handed_out_is_not_committed(
 
         def both_are_here() -> bool:
             reading.prepare()
-            reading._reader.take()
+            reading._reader.fetcher.take()
             return all(each.fetched for each in reading.positions)
 
         eventually(both_are_here)

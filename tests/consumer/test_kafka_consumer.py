@@ -141,7 +141,8 @@ def test_paused_partitions_keep_what_is_here_until_they_are_resumed(
         rest = polled(consumer, 10 - (len(first) - len(got)))
         assert {where for where, _ in rest} == {T1}
         # The answer to the fetch before the pause has come in by then.
-        eventually(lambda: all(each.is_over() for each in consumer._reading._reader.in_flight))
+        fetcher = consumer._reading._reader.fetcher
+        eventually(lambda: all(each.is_over() for each in fetcher.in_flight))
         asked = len(fetches(broker))
         consumer.poll(timeout_ms=120)
         assert all(0 not in dict(each) for _, _, each in fetches(broker)[asked:])

@@ -151,6 +151,16 @@ def test_what_is_no_listener_is_refused_when_given(case: str) -> None:
         assert not consumer.subscription()
 
 
+def test_a_method_that_returns_something_to_await_is_an_error(broker: MemoryBroker) -> None:
+    """A lambda shows only then that it calls an asynchronous function."""
+    late: Any = lambda *partitions: _Late().on_partitions_revoked(partitions)  # noqa: E731
+    listener = listener_of(on_partitions_revoked=one, on_partitions_assigned=late)
+    with consuming(broker, listener=listener, **IN_GROUP) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(ConfigurationError, match="`on_partitions_assigned` that returned som"):
+            poll_until(consumer, lambda: False)
+
+
 def test_other_methods_are_its_own_affair(broker: MemoryBroker) -> None:
     """Names that are almost those of methods that it has do no harm."""
     listener: Any = SimpleNamespace(

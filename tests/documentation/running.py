@@ -15,6 +15,7 @@ from tests.documentation.pages import Block
 ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("writing.md", "python"): "tests/spark/sink/test_documentation.py",
     ("producer.md", "python"): "tests/producer/test_documentation.py",
+    ("asyncio.md", "python"): "tests/aio/test_documentation.py",
     ("monitoring.md", "python"): "tests/documentation/test_monitoring.py",
     ("typed-values.md", ""): "tests/typed/test_documentation.py",
 }

@@ -1,5 +1,7 @@
 """Fetch-ahead, and fetches that grow with the latency."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from spark_kafka_source.errors import BrokerError, ErrorCode, error_named
 from spark_kafka_source.fetch import FetchConfig, OffsetOutOfRangeError
 from spark_kafka_source.fetch import size as size_module
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import Record, encode_batch, next_offset
 from tests.fetch.reading import fetched, offsets, reader
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
@@ -30,6 +33,20 @@ def test_the_next_fetch_is_on_its_way_while_this_one_is_worked_on(
     broker.wait_for(FetchRequest, 2)
     assert [chunk.next_offset for chunk in chunks] == [2, 3]
     assert fetched(broker) == [0, 1, 2]
+
+
+def test_a_broker_is_not_silent_because_the_caller_works_on_a_chunk_for_long(
+    broker: MemoryBroker, client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(log, 4)
+    monotonic = time.monotonic
+    found: list[int] = []
+    for chunk in reader(client, 0, 4, ONE_BATCH).chunks():
+        late = 60 * len(found)
+        monkeypatch.setattr(time, "monotonic", lambda late=late: monotonic() + late)
+        found.append(chunk.next_offset)
+    assert found == [1, 2, 3, 4]
+    assert (len(broker.requests(MetadataRequest)), broker.accepted()) == (1, 1)
 
 
 def test_nothing_is_asked_for_beyond_the_range(

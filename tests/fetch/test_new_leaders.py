@@ -25,25 +25,33 @@ from tests.memory_broker import MemoryBroker, PartitionLog
 
 
 def refusing(
-    broker: MemoryBroker, name: str, leader: LeaderIdAndEpoch
+    name: str, leader: LeaderIdAndEpoch, endpoints: list[NodeEndpoint]
 ) -> Callable[[FetchRequest], FetchResponse]:
     """Return a function that answers with an error, a new leader and its address."""
 
     def respond(request: FetchRequest) -> FetchResponse:
         (topic,) = request.topics
         data = PartitionData(0, error_named(name).code, -1, records=b"", current_leader=leader)
-        host, port = broker.address(leader.leader_id)
         return FetchResponse(
             responses=[FetchableTopicResponse(topic.topic, topic.topic_id, [data])],
-            node_endpoints=[NodeEndpoint(leader.leader_id, host, port)],
+            node_endpoints=endpoints,
         )
 
     return respond
 
 
 def read_over_a_move(
-    broker: MemoryBroker, client: KafkaClient, log: PartitionLog, name: str, epoch: int
+    broker: MemoryBroker,
+    client: KafkaClient,
+    log: PartitionLog,
+    name: str,
+    leader: LeaderIdAndEpoch,
+    *,
+    endpoints: list[NodeEndpoint] | None = None,
 ) -> list[int]:
+    """Read three records. Before the last, the leader moves to node 2, and node 0 says so."""
+    if endpoints is None:
+        endpoints = [NodeEndpoint(leader.leader_id, *broker.address(leader.leader_id))]
     for _ in range(3):
         log.append(b"a")
     found = []
@@ -53,8 +61,7 @@ def read_over_a_move(
         if len(found) == 1:
             broker.wait_for(FetchRequest, 2)
             broker.move_leader(T0, 2)
-            leader = LeaderIdAndEpoch(2, epoch)
-            broker.control(FetchRequest, refusing(broker, name, leader), node_id=0)
+            broker.control(FetchRequest, refusing(name, leader, endpoints), node_id=0)
     return found
 
 
@@ -62,18 +69,37 @@ def read_over_a_move(
 def test_the_leader_that_is_named_is_read_from_at_once(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog, name: str
 ) -> None:
-    assert read_over_a_move(broker, client, log, name, epoch=1) == [0, 1, 2]
+    assert read_over_a_move(broker, client, log, name, LeaderIdAndEpoch(2, 1)) == [0, 1, 2]
     assert len(broker.requests(MetadataRequest)) == 1, "only the first"
     assert len(broker.requests(OffsetForLeaderEpochRequest)) == 1, "its log is checked"
     assert fetched(broker) == [0, 1, 2, 2]
 
 
-def test_a_leader_that_is_not_newer_is_asked_for(
-    broker: MemoryBroker, client: KafkaClient, log: PartitionLog
+@pytest.mark.parametrize(
+    ("leader", "endpoints"),
+    [
+        (LeaderIdAndEpoch(2, 0), None),
+        (LeaderIdAndEpoch(7, 1), []),
+        (LeaderIdAndEpoch(-1, 1), []),
+        (LeaderIdAndEpoch(2, 1), [NodeEndpoint(2, "no..host", 9092)]),
+        (LeaderIdAndEpoch(2, 1), [NodeEndpoint(2, "", 9092)]),
+        (LeaderIdAndEpoch(2, 1), [NodeEndpoint(2, "127.0.0.1", -1)]),
+    ],
+    ids=["no newer epoch", "no address", "no leader", "nonsense", "no host", "no port"],
+)
+def test_a_leader_of_no_use_is_asked_for(
+    broker: MemoryBroker,
+    client: KafkaClient,
+    log: PartitionLog,
+    leader: LeaderIdAndEpoch,
+    endpoints: list[NodeEndpoint] | None,
 ) -> None:
     name = "NOT_LEADER_OR_FOLLOWER"
-    assert read_over_a_move(broker, client, log, name, epoch=0) == [0, 1, 2]
-    assert len(broker.requests(MetadataRequest)) == 2
+    found = read_over_a_move(broker, client, log, name, leader, endpoints=endpoints)
+    assert found == [0, 1, 2]
+    # The check of the position may ask as well as the reader.
+    assert len(broker.requests(MetadataRequest)) in (2, 3)
+    assert fetched(broker) == [0, 1, 2, 2], "no broker is fetched from before"
 
 
 def test_metadata_that_another_conversation_asked_for_will_do(

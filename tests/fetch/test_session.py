@@ -69,6 +69,15 @@ def test_first_all_is_asked_for_then_what_has_changed() -> None:
     assert asked(session, A0, B0, offset=1) == ["b-0@1"]
 
 
+def test_what_a_request_without_an_answer_had_is_asked_for_again() -> None:
+    """A Ctrl-C may keep it from going out. If it was sent, the broker refuses its epoch."""
+    session = open_session(A0, A1)
+    assert asked(session, A0, offset=1) == ["a-0@1", "-a-1"]
+    assert asked(session, A0, offset=1) == ["a-0@1", "-a-1"]
+    session.answered(answer(A0))
+    assert asked(session, A0, offset=1) == []
+
+
 def test_epochs_count_up_and_begin_again_at_one() -> None:
     session = open_session(A0)
     assert session.request({A0: wanted(A0)}).session_epoch == 1

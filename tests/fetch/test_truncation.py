@@ -1,8 +1,11 @@
 """Log truncation below the planned range, by an unclean election (KIP-320), seen by a task."""
 
+import time
+
 import pytest
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch import (
     FetchConfig,
     LogTruncatedError,
@@ -12,8 +15,10 @@ from spark_kafka_source.fetch import (
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import T0, values
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
+from tests.memory_broker.answers import FixedAnswer
 
 
 def reader(client: KafkaClient, end: int, epoch: int, *, skip_lost: bool = False) -> RangeReader:
@@ -112,3 +117,26 @@ def test_a_broker_that_is_behind_the_plan_is_asked_again(
     wanted = OffsetRange(T0, 0, 1, topic_id, leader_epoch=5)
     assert values(RangeReader(client, [wanted], FetchConfig())) == [b"a"]
     assert len(broker.requests(MetadataRequest)) == 2
+
+
+@pytest.mark.parametrize("answer", [error_named("NOT_LEADER_OR_FOLLOWER"), Action.SILENCE], ids=str)
+def test_a_look_up_whose_time_was_up_between_two_chunks_is_asked_again(
+    broker: MemoryBroker, client: KafkaClient, monkeypatch: pytest.MonkeyPatch, answer: FixedAnswer
+) -> None:
+    """The caller works on a chunk for longer than a look-up may take."""
+    moved, other = broker.create_topic("t", 2)
+    moved.append(b"a")
+    other.append(b"b")
+    moved.leader_epoch = 1
+    held = broker.hold(OffsetForLeaderEpochRequest, then=answer)
+    ranges = [OffsetRange(T0, 0, 1, leader_epoch=0), OffsetRange(TopicPartition("t", 1), 0, 1)]
+    chunks = RangeReader(client, ranges, FetchConfig()).chunks()
+    found = to_arrow(next(chunks))["value"].to_pylist()
+    broker.wait_for(OffsetForLeaderEpochRequest)
+    monotonic = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 20)
+    held.release()
+    for chunk in chunks:
+        found += to_arrow(chunk)["value"].to_pylist()
+    assert found == [b"b", b"a"]
+    assert len(broker.requests(OffsetForLeaderEpochRequest)) == 2

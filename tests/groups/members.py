@@ -81,6 +81,16 @@ class Told:
         self.said.append((what, tuple(partitions)))
         self.during(what)
 
+    def interrupt_at(self, what: str) -> None:
+        """Let a Ctrl-C end the next call of this kind."""
+
+        def interrupt(now: str) -> None:
+            if now == what:
+                self.during = lambda _: None
+                raise KeyboardInterrupt
+
+        self.during = interrupt
+
 
 @dataclass
 class Joined:

@@ -1,7 +1,7 @@
 """One member of the classic protocol: its requests, and the calls to its listener."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 
@@ -40,7 +40,7 @@ from tests.groups.alone import T0, T1, Alone
 from tests.groups.assignors.topics import in_racks, topics
 from tests.groups.members import Deal
 
-U0 = TopicPartition("u", 0)
+T2, U0 = TopicPartition("t", 2), TopicPartition("u", 0)
 BOTH = pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
 
 
@@ -257,6 +257,73 @@ def test_what_a_listener_raises_comes_out_once_the_member_is_in_order(
     alone.join(2)
 
 
+def interrupted(alone: Alone) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        alone.poll()
+
+
+@BOTH
+def test_a_ctrl_c_in_assigned_is_told_again(cooperative: bool) -> None:
+    alone = Alone(cooperative=cooperative)
+    alone.told.interrupt_at("assigned")
+    alone.poll()
+    alone.join()
+    alone.sync(T0)
+    interrupted(alone)
+    assert alone.state() is State.ASSIGNED
+    assert alone.membership.assignment == frozenset()
+    alone.poll()
+    assert alone.state() is State.STABLE
+    assert alone.membership.assignment == {T0}
+    assert alone.told.said == [("assigned", (T0,))] * 2
+    alone.close()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_what_was_revoked_before_a_ctrl_c_in_assigned_is_gone(
+    cooperative: Alone, is_lost: bool
+) -> None:
+    cooperative.settle(T0, T1)
+    cooperative.membership.rejoin("test")
+    cooperative.poll()
+    cooperative.join(2)
+    cooperative.sync(T1, T2)
+    cooperative.told.said.clear()
+    cooperative.told.interrupt_at("assigned")
+    interrupted(cooperative)
+    assert cooperative.told.said == [("revoked", (T0,)), ("assigned", (T2,))]
+    assert cooperative.membership.assignment == {T1}
+    if is_lost:
+        cooperative.refuse(cooperative.next(HeartbeatRequest), error_named("UNKNOWN_MEMBER_ID"))
+    cooperative.poll()
+    assert cooperative.told.said[2:] == [("lost", (T1,)) if is_lost else ("assigned", (T2,))]
+
+
+@pytest.mark.parametrize("what", ["revoked", "lost"])
+@BOTH
+def test_a_ctrl_c_in_a_loss_is_told_again(cooperative: bool, what: str) -> None:
+    alone = Alone(cooperative=cooperative)
+    alone.settle(T0, T1)
+    alone.told.said.clear()
+    alone.told.interrupt_at(what)
+    if what == "lost":
+        alone.refuse(alone.next(HeartbeatRequest), error_named("UNKNOWN_MEMBER_ID"))
+    else:
+        alone.membership.rejoin("test")
+        if cooperative:
+            alone.poll()
+            alone.join(2)
+            alone.sync(T1)
+    interrupted(alone)
+    assert alone.membership.assignment == {T0, T1}
+    alone.poll()
+    gone = (T0,) if cooperative and what == "revoked" else (T0, T1)
+    assert alone.told.said[:2] == [(what, gone)] * 2
+    assert alone.membership.assignment == {T0, T1} - set(gone)
+    assert alone.next(JoinGroupRequest)
+    alone.close()
+
+
 def test_heartbeats_come_at_their_interval(alone: Alone) -> None:
     alone.settle(T0)
     for _ in range(3):
@@ -393,6 +460,26 @@ def test_the_leader_watches_the_partitions_of_all_topics(alone: Alone) -> None:
     alone.next_due()
     alone.poll()
     assert alone.next(JoinGroupRequest).reason == "the partitions of t have changed"
+
+
+def test_heartbeats_go_on_between_looks_that_take_long(alone: Alone) -> None:
+    """A missing topic is looked for again and again, and each look takes the whole interval."""
+    alone.membership.subscribe(["t", "u"])
+    looks = []
+    topics_of = alone.membership._topics_of
+
+    async def slowly(topics: Collection[str], until: Deadline) -> Cluster:
+        looks.append(topics)
+        alone.clock.now_seconds += 3
+        return await topics_of(topics, until)
+
+    alone.settle(T0)
+    alone.membership._topics_of = slowly
+    for _ in range(3):
+        count = len(looks)
+        alone.beat()
+        assert len(looks) <= count + 1
+    assert looks
 
 
 def test_one_who_follows_watches_nothing(alone: Alone) -> None:

@@ -1,6 +1,7 @@
 """One KIP-848 member: its heartbeats, the calls to its listener, and all error codes."""
 
 import logging
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,6 +170,27 @@ def test_a_topic_whose_name_is_not_known_yet_is_asked_for_again(alone: AloneInCo
     assert alone.membership.assignment == {T0, U0}
 
 
+def test_a_look_for_names_that_fails_keeps_no_heartbeat_waiting(
+    alone: AloneInConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(*_: object) -> dict[uuid.UUID, str]:
+        alone.clock.now_seconds += 10
+        raise ConnectionFailedError("silent")
+
+    alone.settle({T: [0]})
+    with monkeypatch.context() as patch:
+        patch.setattr(alone.membership, "_names_of", silent)
+        for _ in range(2):
+            alone.answer(alone.next(), 1, {T: [0], U: [0]})
+            failed_at_seconds = alone.clock.now_seconds
+            request = alone.next()
+            assert alone.clock.now_seconds - failed_at_seconds < 2, "only a pause, no interval"
+    assert request.subscribed_topic_names == ["t"]
+    alone.answer(request, 1, {T: [0], U: [0]})
+    alone.poll()
+    assert alone.membership.assignment == {T0, U0}
+
+
 def test_a_subscription_that_changes_is_told_at_once(alone: AloneInConsumer) -> None:
     alone.settle({T: [0]})
     alone.membership.subscribe(["u"], "t.*")
@@ -300,6 +322,41 @@ def test_what_a_listener_raises_comes_out_once_the_member_is_in_order(
     after = ConsumerState.JOINING if what == "lost" else ConsumerState.ACKNOWLEDGING
     assert alone.state() is after
     alone.poll()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_ctrl_c_in_assigned_is_told_again(alone: AloneInConsumer, is_lost: bool) -> None:
+    alone.settle({T: [0, 1]})
+    alone.answer(alone.next(), 2, {T: [1], U: [0]})
+    alone.told.said.clear()
+    alone.told.interrupt_at("assigned")
+    with pytest.raises(KeyboardInterrupt):
+        alone.poll()
+    assert alone.told.said == [("revoked", (T0,)), ("assigned", (U0,))]
+    assert alone.membership.assignment == {T1}
+    if is_lost:
+        alone.refuse(alone.next(), error_named("UNKNOWN_MEMBER_ID"))
+    alone.poll()
+    assert alone.told.said[2:] == [("lost", (T1,)) if is_lost else ("assigned", (U0,))]
+    assert alone.membership.assignment == (set() if is_lost else {T1, U0})
+
+
+@pytest.mark.parametrize("what", ["revoked", "lost"])
+def test_a_ctrl_c_in_a_loss_is_told_again(alone: AloneInConsumer, what: str) -> None:
+    alone.settle({T: [0, 1]})
+    alone.told.said.clear()
+    alone.told.interrupt_at(what)
+    if what == "lost":
+        alone.refuse(alone.next(), error_named("UNKNOWN_MEMBER_ID"))
+    else:
+        alone.answer(alone.next(), 2, {T: [1]})
+    with pytest.raises(KeyboardInterrupt):
+        alone.poll()
+    assert alone.membership.assignment == {T0, T1}
+    alone.poll()
+    gone = (T0,) if what == "revoked" else (T0, T1)
+    assert alone.told.said[:2] == [(what, gone)] * 2
+    assert alone.membership.assignment == {T0, T1} - set(gone)
 
 
 def test_what_is_lost_while_it_is_given_up_is_not_taken(alone: AloneInConsumer) -> None:

@@ -1,14 +1,15 @@
 """Classic members with threads and connections, and an in-memory coordinator."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, UnsupportedVersionError, error_named
-from spark_kafka_source.groups import commit_offsets, committed_offsets
+from spark_kafka_source.groups import commit_offsets, committed_offsets, membership
+from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.groups.classic import State
 from spark_kafka_source.net import ConnectionSettings, Deadline, readable, run
 from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
@@ -24,6 +25,7 @@ from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
 
 T0, T1, T2, T3 = (TopicPartition("t", partition) for partition in range(4))
 ALL = (T0, T1, T2, T3)
+HOUR_MS = 3_600_000
 IMPATIENT = {"settings": ConnectionSettings(request_timeout_ms=200)}
 BOTH = pytest.mark.parametrize("cooperative", [False, True], ids=["eager", "cooperative"])
 
@@ -219,6 +221,22 @@ def test_leaving_in_the_midst_of_joining_does_not_wait_for_the_others(
         assert len(broker.group("g").members) == 1
 
 
+def test_one_who_left_while_it_looked_for_its_coordinator_does_not_ask_it(
+    broker: MemoryBroker,
+) -> None:
+    broker.cluster.coordinators["g"] = 0
+    held = broker.hold(FindCoordinatorRequest)
+    with member(broker) as one:
+        run(one.membership.poll())
+        broker.wait_for(FindCoordinatorRequest)
+        run(one.membership.leave(Deadline.after_ms(PATIENCE_MS)))
+        held.release()
+        one.membership.subscribe(["t"])
+        one.settle(*ALL)
+        # The first one brings the member id.
+        assert len(broker.requests(JoinGroupRequest)) == 2
+
+
 def test_closing_without_any_broker_is_bounded(broker: MemoryBroker) -> None:
     with member(broker) as one:
         one.settle(*ALL)
@@ -227,6 +245,72 @@ def test_closing_without_any_broker_is_bounded(broker: MemoryBroker) -> None:
         broker.stop(2)
         run(one.membership.close(Deadline.after_ms(100)))
         assert one.told.said[-1] == ("revoked", ALL)
+
+
+@pytest.mark.parametrize("what", ["lives on after its last word", "never ends"])
+def test_closing_a_member_whose_thread_lives_on(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A thread is alive for a while after its last word. One that never ends costs a second."""
+    divides, go_on = threading.Event(), threading.Event()
+
+    def assign(*_: object) -> Mapping[str, Assignment]:
+        divides.set()
+        go_on.wait()
+        return {}
+
+    most_ms = 1 if what == "never ends" else HOUR_MS
+    monkeypatch.setattr(membership, "_LAST_WORDS_MS", most_ms)
+    with member(broker) as one:
+        if what == "never ends":
+            monkeypatch.setattr(one.deal, "assign", assign)
+            one.poll_until(divides.is_set)
+        else:
+            one.settle(*ALL)
+            monkeypatch.setattr(one.membership._thread, "is_alive", lambda: True)
+        closing = threading.Thread(
+            target=run, args=[one.membership.close(Deadline.after_ms(most_ms))], daemon=True
+        )
+        closing.start()
+        closing.join(PATIENCE_MS / 1000)
+        has_closed = not closing.is_alive()
+        go_on.set()
+        assert has_closed
+        assert one.membership._thread is not None
+        one.membership._thread.join()
+
+
+def test_a_thread_that_could_not_start_is_started_by_the_next_poll(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with member(broker) as one:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", none_left)
+            with pytest.raises(RuntimeError, match="start new thread"):
+                run(one.membership.poll())
+        one.settle(*ALL)
+
+
+@pytest.mark.parametrize("what", ["revoked", "lost"])
+def test_a_ctrl_c_in_the_listener_of_one_who_closes_does_not_keep_it_in_the_group(
+    broker: MemoryBroker, what: str
+) -> None:
+    with member(broker, cooperative=True) as one:
+        one.settle(*ALL)
+        if what == "lost":
+            held = broker.hold(JoinGroupRequest)
+            one.membership.rejoin("test")
+            run(one.membership.poll())
+        one.told.interrupt_at(what)
+        with pytest.raises(KeyboardInterrupt):
+            run(one.membership.close(Deadline.after_ms(PATIENCE_MS)))
+        assert len(broker.requests(LeaveGroupRequest)) == 1
+        if what == "lost":
+            held.release()
+        assert one.membership.assignment == frozenset()
 
 
 def test_an_error_without_remedy_is_raised_in_poll(broker: MemoryBroker) -> None:

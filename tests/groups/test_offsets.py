@@ -75,11 +75,11 @@ def test_one_who_is_no_member_commits_as_such(broker: MemoryBroker, client: Kafk
 def test_a_commit_says_by_whom_and_under_which_leader_epochs(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    client.run(
-        commit_offsets(
-            client, "g", {T0: 5, T1: 6}, leader_epochs={T0: 3, U0: 9}, metadata="batch 7"
-        )
-    )
+    offsets = {
+        T0: OffsetAndMetadata(5, 3, "batch 7"),
+        T1: OffsetAndMetadata(6, metadata="batch 7"),
+    }
+    client.run(commit_offsets(client, "g", offsets))
     (request,) = broker.requests(OffsetCommitRequest)
     (topic,) = request.topics
     assert [
@@ -210,12 +210,12 @@ def test_too_large_metadata_is_to_be_shortened_by_so_much(
     broker: MemoryBroker, client: KafkaClient, text: str, size: int
 ) -> None:
     with pytest.raises(BrokerError) as refused:
-        client.run(commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T0: text}))
+        client.run(commit_offsets(client, "g", {T0: OffsetAndMetadata(5, metadata=text), T1: 6}))
     expected = f"has {size} characters, and the brokers' 'offset.metadata.max.bytes' is 4096: "
     assert f"{expected}shorten it by {size - 4096}" in str(refused.value)
     assert broker.cluster.committed["g"] == {T1: 6}
     cut = text[: len(text) * 4096 // size]
-    client.run(commit_offsets(client, "g", {T0: 5}, metadata=cut))
+    client.run(commit_offsets(client, "g", {T0: OffsetAndMetadata(5, metadata=cut)}))
 
 
 @pytest.mark.parametrize("versions", [None, KAFKA_2_1], ids=["denied", "old"])
@@ -227,7 +227,8 @@ def test_too_large_metadata_where_the_limit_is_not_told(
         denied = error_named("CLUSTER_AUTHORIZATION_FAILED")
         broker.control(DescribeConfigsRequest, denied, times=None)
         with pytest.raises(BrokerError, match=r"OFFSET_METADATA_TOO_LARGE.*4096 by default"):
-            client.run(commit_offsets(client, "g", {T0: 5}, metadata="x" * 5_000))
+            offsets = {T0: OffsetAndMetadata(5, metadata="x" * 5_000)}
+            client.run(commit_offsets(client, "g", offsets))
 
 
 def test_an_answer_that_leaves_out_what_was_asked_is_refused(
@@ -304,7 +305,7 @@ def test_a_member_reads_what_is_stable_as_well_as_the_broker_can(highest: int) -
 def test_each_partition_may_have_metadata_of_its_own(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
-    client.run(commit_offsets(client, "g", {T0: 5, T1: 6}, metadata={T1: "b"}))
+    client.run(commit_offsets(client, "g", {T0: 5, T1: OffsetAndMetadata(6, metadata="b")}))
     (request,) = broker.requests(OffsetCommitRequest)
     assert [each.committed_metadata for each in request.topics[0].partitions] == ["", "b"]
 

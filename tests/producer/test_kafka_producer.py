@@ -322,6 +322,16 @@ def test_a_callback_that_would_wait_for_itself_is_told_so(broker: MemoryBroker) 
     assert isinstance(told[1], BufferFullError)
 
 
+def test_an_asynchronous_callback_is_refused(broker: MemoryBroker) -> None:
+    async def tell(*_: object) -> None: ...
+
+    with producing(broker) as producer:
+        with pytest.raises(ConfigurationError, match="'on_delivery': is an asynchronous function"):
+            producer.send("t", b"0", on_delivery=tell)
+        producer.flush(IN_TIME)
+    assert not values(logs_of(broker)[0])
+
+
 def test_a_callback_that_raises_does_no_harm(
     broker: MemoryBroker, caplog: pytest.LogCaptureFixture
 ) -> None:

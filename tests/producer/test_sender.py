@@ -19,6 +19,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.producer import KafkaProducer, SendFuture
 from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.answers import Answers
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -277,6 +278,23 @@ def test_without_acknowledgement_there_is_no_offset_and_no_answer(broker: Memory
     assert log_values(broker) == [b"0", b"1", b"2"]
 
 
+@pytest.mark.parametrize("most", [1, 5])
+def test_without_acknowledgement_a_question_does_not_come_between_two_batches(
+    broker: MemoryBroker, most: int
+) -> None:
+    settings = {"acks": "0", "batch_size": 1, "max_in_flight_requests_per_connection": most}
+    with producing(broker, **settings) as producer:
+        held = broker.hold(ProduceRequest)
+        send(producer, b"0")[0].result(IN_TIME)
+        broker.wait_for(ProduceRequest)
+        producer._sender._client.cluster.forget_leaders()
+        send(producer, b"1")[0].result(IN_TIME)  # The leader is asked for.
+        assert len(broker.requests(ProduceRequest)) == 1, "the second waits behind the first"
+        held.release()
+        broker.wait_for(ProduceRequest, 2)
+    assert log_values(broker) == [b"0", b"1"]
+
+
 def test_without_acknowledgement_a_leader_that_has_moved_is_found_again(two: MemoryBroker) -> None:
     """Instead of an error the broker closes the connection."""
     with producing(two, acks="0", batch_size=1) as producer:
@@ -313,8 +331,10 @@ def test_a_leader_that_the_answer_names_is_taken_without_metadata(two: MemoryBro
         (LeaderIdAndEpoch(), []),
         (LeaderIdAndEpoch(1, 0), [NodeEndpoint(1, "127.0.0.1", 9)]),
         (LeaderIdAndEpoch(9, 7), []),
+        (LeaderIdAndEpoch(1, 7), [NodeEndpoint(1, "no..host", 9)]),
+        (LeaderIdAndEpoch(1, 7), [NodeEndpoint(1, "127.0.0.1", 0)]),
     ],
-    ids=["no leader", "no newer epoch", "no address"],
+    ids=["no leader", "no newer epoch", "no address", "nonsense", "no port"],
 )
 def test_a_hint_of_no_use_has_the_leader_asked_for(
     two: MemoryBroker, leader: LeaderIdAndEpoch, endpoints: list[NodeEndpoint]
@@ -458,7 +478,7 @@ def test_without_any_broker_the_addresses_are_named_once_the_time_is_up(
         producer.partitions_for("t")
         broker.stop(0)
         (future,) = send(producer, b"0")
-        eventually(lambda: producer._sender._identity.trouble() is not None)
+        eventually(lambda: producer._sender._identity.trouble is not None)
         expire(producer)
         assert f"{broker.address()} (127.0.0.1: Connection refused)" in str(error_of(future))
 
@@ -498,6 +518,8 @@ def test_a_leader_that_froze_is_given_up_once_another_leads(two: MemoryBroker) -
         assert not any(each.done() for each in futures), "it leads still"
         two.move_leader(T0, 1)
         assert [each.result(IN_TIME).offset for each in futures] == [1, 2, 3]
+        answered = producer._sender._metrics.request_ms.count
+        assert answered == 4, "those that were given up have no latency"
     assert log_values(two) == [b"0", b"1", b"2", b"3"]
     assert {each.node_id for each in two.seen[-6:] if isinstance(each.request, ProduceRequest)} == {
         1
@@ -643,7 +665,7 @@ def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(
         def fail(*_: object) -> None:
             raise MemoryError("a fault that was planted")
 
-        monkeypatch.setattr(producer._sender._answers, "_answered", fail)
+        monkeypatch.setattr(Answers, "_answered", fail)
         held.release()
         for future in futures:
             error = error_of(future)

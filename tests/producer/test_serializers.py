@@ -10,7 +10,7 @@ import pytest
 from spark_kafka_source.client.serde_arguments import SERIALIZE, serde
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer import KafkaProducer, UnsendableRecordError
-from spark_kafka_source.producer.serializers import Given, MutableHeaders, serialize_by
+from spark_kafka_source.producer.serializers import Given, MutableHeaders, serialize
 from tests.memory_broker import MemoryBroker
 from tests.producer.writing import IN_TIME, written
 
@@ -23,7 +23,8 @@ def made(
     serializer: Callable[..., Any] | str | None, data: Any
 ) -> tuple[bytes | None, MutableHeaders]:
     headers: MutableHeaders = [("given", b"")]
-    return serialize_by(given("value_serializer", serializer))("t", headers, data), headers
+    turn = serialize("value", given("value_serializer", serializer), None, ())
+    return turn("t", headers, data), headers
 
 
 @pytest.mark.parametrize("data", [b"x", bytearray(b"x"), memoryview(b"x"), memoryview(b"yxz")[1:2]])

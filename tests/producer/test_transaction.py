@@ -457,7 +457,7 @@ def test_where_nobody_knows_whether_it_has_begun_the_abort_finds_out(
         begun(producer)
         broker.control(AddPartitionsToTxnRequest, answer, times=None)
         producer.send("t", b"0")
-        eventually(lambda: producer._transaction.trouble() is not None)
+        eventually(lambda: producer._transaction.trouble is not None)
         broker.forget()
         producer.abort_transaction()
         producer.begin_transaction()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
-from spark_kafka_source.groups import commit_offsets
+from spark_kafka_source.groups import OffsetAndMetadata, commit_offsets
 from spark_kafka_source.net import Conversation, Deadline, refuses_login
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planning import moved
@@ -63,16 +63,15 @@ class GroupCommits:
         news = moved(self._committed, offsets)
         if not news or self._given_up or not (is_last or self._quiet_until.expired):
             return
+        epochs = position.leader_epochs
+        wanted = {
+            where: OffsetAndMetadata(offset, epochs.get(where, -1), metadata)
+            for where, offset in news.items()
+        }
         try:
-            commit = self._commit(
-                self._client,
-                self._group_id,
-                news,
-                leader_epochs=position.leader_epochs,
-                metadata=metadata,
-                timeout_ms=_COMMIT_TIMEOUT_MS,
+            self._client.run(
+                self._commit(self._client, self._group_id, wanted, timeout_ms=_COMMIT_TIMEOUT_MS)
             )
-            self._client.run(commit)
         except KafkaError as error:
             self._failed(error)
         else:

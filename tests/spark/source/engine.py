@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from spark_kafka_source.fetch import OffsetRange
+from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadLimit
 from spark_kafka_source.spark.source.executor import KafkaInputPartition
 from spark_kafka_source.spark.source.group_commits import GroupCommits
@@ -37,9 +38,9 @@ class Log:
         self.committed: dict[TopicPartition, int] = {}
 
     async def commit(
-        self, _: object, __: str, offsets: dict[TopicPartition, int], **___: object
+        self, _: object, __: str, offsets: dict[TopicPartition, OffsetAndMetadata], **___: object
     ) -> None:
-        self.committed.update(offsets)
+        self.committed.update({where: at.offset for where, at in offsets.items()})
 
 
 class FakePlanner(OffsetPlanner):

@@ -15,6 +15,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
+from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import AuthenticationError, parse_addresses
 from spark_kafka_source.net.sasl import TokenUnavailableError
 from spark_kafka_source.spark.source import group_commits
@@ -48,26 +49,24 @@ class Coordinator:
     def __init__(self) -> None:
         self.error: KafkaError | None = None
         self.tries: list[Mapping[TopicPartition, int]] = []
-        self.said: list[tuple[str, Mapping[TopicPartition, int]]] = []
+        self.said: list[Mapping[TopicPartition, OffsetAndMetadata]] = []
         self.committed: dict[TopicPartition, int] = {}
 
     async def commit(
         self,
         client: KafkaClient,
         group_id: str,
-        offsets: Mapping[TopicPartition, int],
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
         *,
-        leader_epochs: Mapping[TopicPartition, int],
-        metadata: str,
         timeout_ms: int,
     ) -> None:
         assert group_id == "g"
         assert 0 < timeout_ms <= 5_000
-        self.tries.append(offsets)
-        self.said.append((metadata, leader_epochs))
+        self.tries.append({where: at.offset for where, at in offsets.items()})
+        self.said.append(offsets)
         if self.error:
             raise self.error
-        self.committed.update(offsets)
+        self.committed.update(self.tries[-1])
 
 
 @pytest.fixture
@@ -98,7 +97,13 @@ def test_a_commit_says_who_made_it_and_under_which_leader_epochs(
 ) -> None:
     commits.finished(SourceOffset({A0: 1, A1: 1}, leader_epochs={A0: 4}))
     commits.finished(SourceOffset({A0: 2, A1: 1}, leader_epochs={A0: 5}), "query q batch 7")
-    assert coordinator.said == [("spark_kafka_source", {A0: 4}), ("query q batch 7", {A0: 5})]
+    assert coordinator.said == [
+        {
+            A0: OffsetAndMetadata(1, 4, "spark_kafka_source"),
+            A1: OffsetAndMetadata(1, -1, "spark_kafka_source"),
+        },
+        {A0: OffsetAndMetadata(2, 5, "query q batch 7")},
+    ]
 
 
 @pytest.mark.usefixtures("no_pause")
