@@ -234,7 +234,7 @@ def test_a_method_that_returns_something_to_await_is_awaited(broker: MemoryBroke
         told.append(what)
 
     class Listener:
-        on_partitions_assigned = partial(tell, "assigned")
+        on_partitions_assigned = staticmethod(partial(tell, "assigned"))
 
         def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> Any:
             return tell("revoked", partitions)
