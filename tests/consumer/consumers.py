@@ -1,13 +1,14 @@
 """Consumers of an in-memory broker, and the records that they return."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from spark_kafka_source.consumer.consumer_records import ConsumerRecords
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
+from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.topic_partition import TopicPartition
@@ -126,3 +127,24 @@ def fetches(broker: MemoryBroker) -> list[tuple[int, int, list[tuple[int, int]]]
         )
         for each in broker.requests(FetchRequest)
     ]
+
+
+class Listener(ConsumerRebalanceListener):
+    """A listener that keeps its calls, in order. Each call also calls `during`."""
+
+    def __init__(self, during: Any = lambda *_: None) -> None:
+        self.said: list[tuple[str, set[TopicPartition]]] = []
+        self.during = during
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        self._hear("revoked", partitions)
+
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self._hear("assigned", partitions)
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._hear("lost", partitions)
+
+    def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self.said.append((what, set(partitions)))
+        self.during(what, partitions)

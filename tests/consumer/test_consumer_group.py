@@ -30,6 +30,7 @@ from tests.consumer.consumers import (
     T0,
     T1,
     T2,
+    Listener,
     consuming,
     eventually,
     fill,
@@ -60,27 +61,6 @@ def commits(broker: MemoryBroker) -> list[dict[int, int]]:
         {p.partition_index: p.committed_offset for topic in each.topics for p in topic.partitions}
         for each in broker.requests(OffsetCommitRequest)
     ]
-
-
-class Listener(ConsumerRebalanceListener):
-    """A listener that keeps its calls, in order. Each call also calls `during`."""
-
-    def __init__(self, during: Any = lambda *_: None) -> None:
-        self.said: list[tuple[str, set[TopicPartition]]] = []
-        self.during = during
-
-    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("revoked", partitions)
-
-    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("assigned", partitions)
-
-    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("lost", partitions)
-
-    def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        self.said.append((what, set(partitions)))
-        self.during(what, partitions)
 
 
 # -- topics ----------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 from spark_kafka_source.consumer import commits, kafka_consumer, subscription
 from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
-from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.net import Deadline, Running, Wait, run, wait_for
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
@@ -23,6 +22,7 @@ from tests.consumer.consumers import (
     IN_GROUP,
     T0,
     T1,
+    Listener,
     consuming,
     eventually,
     fill,
@@ -60,24 +60,14 @@ def broker() -> Iterator[MemoryBroker]:
         yield broker
 
 
-class Interrupted(ConsumerRebalanceListener):
+class Interrupted(Listener):
     """A listener that keeps its calls. A Ctrl-C ends the first one of the kind `at`."""
 
     def __init__(self, at: str = "") -> None:
+        super().__init__(self._interrupt)
         self.at = at
-        self.said: list[tuple[str, set[TopicPartition]]] = []
 
-    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("revoked", partitions)
-
-    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("assigned", partitions)
-
-    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        self._hear("lost", partitions)
-
-    def _hear(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        self.said.append((what, set(partitions)))
+    def _interrupt(self, what: str, partitions: Collection[TopicPartition]) -> None:
         if what == self.at and partitions:
             self.at = ""
             raise KeyboardInterrupt
