@@ -60,7 +60,9 @@ KINDS = [
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Brokers behind gates."""
     kind: Kind = request.param
-    with behind_gates(Random(0), kind.brokers, version=kind.version, properties=PROPERTIES) as (
+    with behind_gates(
+        Random(0), kind.brokers, version=kind.version, properties=PROPERTIES | alone
+    ) as (
         kafka,
         gates,
     ):
@@ -89,7 +91,7 @@ def test_a_driver_that_stands_still_at_a_statement(own: Cluster, trial: Trial) -
     pauses = []
     for batch_id in (0, 1):  # The first micro-batch of a run, and a later one.
         some = statements(own, batch_id)
-        chosen = trial.chance.sample(range(1, some), min(PAUSES * trial.rounds, some - 1))
+        chosen = trial.chance.sample(some, min(PAUSES * trial.rounds, len(some)))
         pauses += [Pause(each, batch_id, trial.chance.random() < 0.5) for each in chosen]
     trials = paused(own, pauses, trial.chance)
     found = own.found()
@@ -102,8 +104,9 @@ def test_a_driver_that_stands_still_at_a_statement(own: Cluster, trial: Trial) -
 
 
 def _tell(table: Table, found: Found) -> None:
-    given_up = len(table.given_up)
-    print(table.verdict(found), table.query.timeout_ms, given_up, dict(table.ends), *table.texts)
+    given_up = f"named as lost: {len(table.given_up)}"
+    verdict = table.verdict(found)
+    print(table.about, verdict, given_up, dict(table.ends), *table.texts, sep="; ", flush=True)
 
 
 def _judge(trial: Trial, own: Cluster, tables: Sequence[Table], done: str) -> None:
@@ -120,4 +123,4 @@ def _judge(trial: Trial, own: Cluster, tables: Sequence[Table], done: str) -> No
         f"lost: {lost}; doubled: {doubled}; partitions held up in the end: {found.held_up}; "
         f"rows that an error named as lost: {given_up}",
     )
-    assert verdict.is_good, verdict
+    assert verdict.is_good, f"{verdict}; markers that Kafka has skipped: {own.skipped()}"

@@ -22,6 +22,7 @@ PARTITIONS = 4
 # After so many runs for each micro-batch there are no more faults, and transactions have time.
 _FAULTY_RUNS = 4
 _CALM_RUNS = 4
+_SKIPPED = "these partitions are likely deleted already and hence can be skipped"
 _ODDS = MappingProxyType(
     {
         COMMIT: 0.35,
@@ -59,6 +60,14 @@ class Cluster:
         """Return the rows that confluent-kafka reads."""
         return found_by_confluent(self.direct, self.topic, PARTITIONS)
 
+    def skipped(self) -> int:
+        """Return how often a coordinator has written no marker to a partition without a leader.
+
+        It takes the partition for deleted, and the transaction holds readers up for ever. So did
+        Kafka 4.3.1 after its only broker was killed and started again.
+        """
+        return sum(each.log.read_text().count(_SKIPPED) for each in self.kafka.brokers)
+
 
 @dataclass(frozen=True, slots=True)
 class Faults:
@@ -86,7 +95,7 @@ def copied(cluster: Cluster, chance: Random, batches: int) -> Table:
     """Write so many micro-batches under faults, and one more without. Return what came of it."""
     timeout_ms = chance.choice([SHORT_MS, SHORT_MS, LONG_MS])
     query = Query(cluster.kafka.bootstrap_servers, cluster.topic, PARTITIONS, timeout_ms=timeout_ms)
-    table = Table(query, is_patient=timeout_ms == LONG_MS)
+    table = Table(query, f"timeout {timeout_ms} ms", is_patient=timeout_ms == LONG_MS)
     with children() as some:
         for _ in range(_FAULTY_RUNS * batches):
             if table.next_batch == batches:
@@ -138,7 +147,8 @@ def _trouble(cluster: Cluster, chance: Random) -> Iterator[None]:
         yield
         return
     place = chance.randrange(len(cluster.gates))
-    manner = chance.choice(["kill", "pause", "cut"])
+    # The only broker must not be killed: see `Cluster.skipped`.
+    manner = chance.choice(["pause", "cut"] + ["kill"] * (len(cluster.gates) > 1))
     after_seconds = chance.uniform(0, _TROUBLE_WITHIN_SECONDS)
     for_seconds = chance.uniform(0.2, 1.6) * SHORT_MS / 1000
 

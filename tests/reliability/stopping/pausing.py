@@ -81,8 +81,8 @@ def paused(cluster: Cluster, pauses: Sequence[Pause], chance: Random) -> list[Tr
     return trials
 
 
-def statements(cluster: Cluster, batch_id: int) -> int:
-    """Return how many statements the commit of a run's micro-batch takes."""
+def statements(cluster: Cluster, batch_id: int) -> list[int]:
+    """Return the numbers of the statements that the commit of a run's micro-batch takes."""
     with children() as some, closing(SparkRun(_table(cluster), some, unharmed, Random(0))) as run:
         run.run(batch_id)
         return run.commit(batch_id, run.write(batch_id)).statements

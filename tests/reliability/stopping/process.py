@@ -54,8 +54,8 @@ class Answer:
     winner: Any = None
     seen: Any = None
     generation: int = 0
-    statements: int = 0
-    """How many statements of the protocol the order took."""
+    statements: list[int] = field(default_factory=list)
+    """The numbers of the statements of the protocol that the order took, one for each place."""
 
 
 class Process:
@@ -83,7 +83,7 @@ class Process:
                 found = Answer(type(error).__name__, str(error), _lost(error))
                 # As in Spark's worker after an error. The transaction is left open.
                 self._workers.pop(order.run_id, None)
-        return Answer(**asdict(found) | {"statements": statements.count})
+        return Answer(**asdict(found) | {"statements": [*statements.first.values()]})
 
     def _write(self, query: Query, order: Order) -> Answer:
         if order.run_id not in self._workers:

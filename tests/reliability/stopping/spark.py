@@ -41,6 +41,7 @@ class Table:
     """A query, its commit log, and what has come of it so far."""
 
     query: Query
+    about: str = ""
     is_patient: bool = False
     """Whether no transaction may time out, so that no row may be lost."""
     next_batch: int = 0

@@ -10,17 +10,21 @@ import spark_kafka_source.exactly_once as protocol
 
 _FOLDER = str(Path(protocol.__file__).parent)
 
+_DEPTH = 2
+
 Trace = Callable[[FrameType, str, Any], Any]
 
 
 class Statements:
-    """Count the statements in `spark_kafka_source.exactly_once`. Call `act` before the `at`th.
+    """Number the statements in `spark_kafka_source.exactly_once`. Call `act` before the `at`th.
 
     `act` gets the place: the functions of the protocol that are called there, innermost first.
     """
 
     def __init__(self, at: int | None, act: Callable[[list[str]], object]) -> None:
-        self.count = 0
+        self.first: dict[tuple[str, ...], int] = {}
+        """The number of the first statement at each place. Callers of callers do not count."""
+        self._count = 0
         self._at, self._act = at, act
 
     def __enter__(self) -> Self:
@@ -40,9 +44,11 @@ class Statements:
 
     def _executed(self, frame: FrameType, event: str, _: Any) -> Trace:
         if event == "line":
-            self.count += 1
-            if self.count == self._at:
-                self._act(_place(frame))
+            self._count += 1
+            place = _place(frame)
+            self.first.setdefault(tuple(place[:_DEPTH]), self._count)
+            if self._count == self._at:
+                self._act(place)
         return self._executed
 
 
