@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.driver import Driver
-from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
 from spark_kafka_source.producer.generation import Generation
@@ -87,7 +87,8 @@ class Scenario:
     rows: int = 1
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`, first rows that arrive too `late`."""
+    that die, answers that are `lost`, first rows that arrive too `late`, fences that are
+    `repeated` after a lost answer."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -221,6 +222,9 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
+        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated"}
+        if isinstance(result, OtherDriverError) and is_alone:
+            raise WrongError(f"there is no other driver, and: {result}")
         if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
             raise WrongError(f"nothing can be lost, and: {result}")
 
@@ -326,6 +330,9 @@ def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
             if (less := _less(spark, "lost")) is not None:
                 yield (request, "the answer is lost"), asked[0], less, _SILENT
                 yield (request, "lost"), brokers, less, _SILENT
+            is_fence = request == InitProducerId(model.NAMES.control_id)
+            if is_fence and (less := _less(spark, "repeated")) is not None:
+                yield (request, "repeated"), *_with(model.ask(asked[0], request), less)
 
 
 def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tuple[Spark, Any]]:

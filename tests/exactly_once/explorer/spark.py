@@ -4,7 +4,6 @@ Each process is a story, too. Besides requests to brokers it yields the steps be
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
-from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
+from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.generation import Generation
@@ -48,7 +47,7 @@ class Report:
     batch_id: int
     task: int
     prepared: PreparedTransaction
-    seen: ProducerId | None
+    seen: Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,7 @@ class Parts:
 
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
-    seen_at_rest: Callable[..., Any] = seen_at_rest
-    end_earlier: Callable[..., Any] = end_earlier
+    look: Callable[..., Any] = look
 
 
 def driver(run_id: str, parts: Parts) -> Any:
@@ -143,15 +141,12 @@ def worker(run_id: str, task: int, parts: Parts) -> Any:
 
 def _works(run_id: str, task: int, parts: Parts) -> Any:
     slots = parts.slots(NAMES, run_id, task << 22, parts.generation, TIMEOUT_MS)
-    batch_id, seen, has_looked = -1, None, False
+    batch_id, seen = -1, None
     while True:
         heard = yield (Await(run_id, batch_id),)
         batch_id = heard.answers[0]
-        if not has_looked:
-            seen = yield from parts.seen_at_rest(NAMES, looks=1)
-            with suppress(KafkaError):  # What is left, the driver ends.
-                yield from parts.end_earlier(BatchId("q", run_id, batch_id))
-            has_looked = True
+        if seen is None:
+            seen = yield from parts.look(NAMES, BatchId("q", run_id, batch_id))
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
             yield (_first(slot, (batch_id, task, 0)),)
