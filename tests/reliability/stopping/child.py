@@ -1,7 +1,7 @@
 """A process of a query that gets orders, and is struck: it dies, or stands still for a time."""
 
-import json
 import os
+import pickle
 import queue
 import signal
 import subprocess
@@ -10,10 +10,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from tests.reliability.stopping.process import MODULE, STOPS, Answer, Order
+from tests.reliability.stopping.process import MODULE, Answer, Order, Stop
 
 PATIENCE_SECONDS = 240.0
 """Longer than a client waits for brokers."""
@@ -42,17 +41,17 @@ class Child:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
-        self._lines: queue.Queue[str] = queue.Queue()
+        self._told: queue.Queue[Answer | Stop | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put("")
+        with suppress(EOFError):
+            while True:
+                self._told.put(pickle.load(self._process.stdout))
+        self._told.put(None)
 
     @property
     def is_dead(self) -> bool:
@@ -71,15 +70,15 @@ class Child:
             threading.Thread(target=self._strike, args=[strike], daemon=True).start()
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
-            self._process.stdin.write(f"{json.dumps(asdict(order))}\n")
+            pickle.dump(order, self._process.stdin)
             self._process.stdin.flush()
         while True:
             found = self._next()
-            if found is None or STOPS not in found:
-                return None if found is None else Answer(**found)
+            if not isinstance(found, Stop):
+                return found
             assert strike is not None
             assert strike.pause_seconds is not None
-            self._stand_still(found[STOPS], strike.pause_seconds, meanwhile)
+            self._stand_still(found.place, strike.pause_seconds, meanwhile)
 
     def close(self) -> None:
         """Kill the process."""
@@ -91,13 +90,11 @@ class Child:
             with suppress(BrokenPipeError):
                 each.close()
 
-    def _next(self) -> dict[str, Any] | None:
-        line = self._lines.get(timeout=PATIENCE_SECONDS)
-        if line:
-            found: dict[str, Any] = json.loads(line)
-            return found
-        assert self._process.wait() == -signal.SIGKILL, "an error ended the process"
-        return None
+    def _next(self) -> Answer | Stop | None:
+        found = self._told.get(timeout=PATIENCE_SECONDS)
+        if found is None:
+            assert self._process.wait() == -signal.SIGKILL, "an error ended the process"
+        return found
 
     def _stand_still(
         self, place: list[str], pause_seconds: float, meanwhile: Meanwhile | None

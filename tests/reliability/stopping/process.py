@@ -1,25 +1,24 @@
 """A driver or a worker: `python -m tests.reliability.stopping.process`.
 
-Each line of its standard input is an order as JSON. A line of its standard output is the answer. It
-dies or stands still at a statement of the protocol if the order says so.
+Its standard input has orders, and its standard output the answers, pickled. It dies or stands still
+at a statement of the protocol if the order says so.
 """
 
-import json
 import os
+import pickle
 import signal
 import sys
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Commits, DecidedRowsLostError, Work
-from spark_kafka_source.producer import Generation, KafkaProducer, PreparedTransaction, ProducerId
+from spark_kafka_source.exactly_once import Commits, DecidedRowsLostError, Seen, Work
+from spark_kafka_source.producer import Generation, KafkaProducer, PreparedTransaction
 from tests.exactly_once.query import Query, Run, client_of
 from tests.reliability.stopping.statements import Statements
 
 MODULE = "tests.reliability.stopping.process"
-STOPS = "stops"
 WRITE, COMMIT, ABORT = "write", "commit", "abort"
 
 
@@ -33,11 +32,9 @@ class Order:
     run_id: str
     batch_id: int
     task: int = 0
-    winners: list[Any] = field(default_factory=list)
-    """Of each transaction its id, its producer's id and epoch, and its number of partitions."""
-    seen: list[Any] = field(default_factory=list)
-    """The control id's producer, as each worker saw it."""
-    generation: int = 0
+    winners: tuple[PreparedTransaction, ...] = ()
+    seen: frozenset[Seen] = frozenset()
+    generation: Generation = Generation.FIRST
     statement: int | None = None
     """The number of the statement at which the process dies or stands still."""
     dies: bool = False
@@ -51,11 +48,18 @@ class Answer:
     text: str = ""
     lost: list[Any] = field(default_factory=list)
     """The transactions that `DecidedRowsLostError` names: run, micro-batch and id of each."""
-    winner: Any = None
-    seen: Any = None
-    generation: int = 0
+    winner: PreparedTransaction | None = None
+    seen: Seen = field(default_factory=Seen)
+    generation: Generation = Generation.FIRST
     statements: list[int] = field(default_factory=list)
     """The numbers of the statements of the protocol that the order took, one for each place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The notice that the process is about to stand still at this place."""
+
+    place: list[str]
 
 
 class Process:
@@ -64,13 +68,12 @@ class Process:
     def __init__(self) -> None:
         self._workers: dict[str, tuple[Run, KafkaProducer]] = {}
         self._producers = ExitStack()
-        self._drivers: dict[tuple[str, int], Commits] = {}
+        self._drivers: dict[tuple[str, Generation], Commits] = {}
 
     def carry_out(self, order: Order) -> Answer:
         def act(place: list[str]) -> None:
             if not order.dies:
-                sys.stdout.write(f"{json.dumps({STOPS: place})}\n")
-                sys.stdout.flush()
+                _tell(Stop(place))
             os.kill(os.getpid(), signal.SIGKILL if order.dies else signal.SIGSTOP)
 
         query = Query(**order.query)
@@ -83,7 +86,7 @@ class Process:
                 found = Answer(type(error).__name__, str(error), _lost(error))
                 # As in Spark's worker after an error. The transaction is left open.
                 self._workers.pop(order.run_id, None)
-        return Answer(**asdict(found) | {"statements": [*statements.first.values()]})
+        return replace(found, statements=[*statements.first.values()])
 
     def _write(self, query: Query, order: Order) -> Answer:
         if order.run_id not in self._workers:
@@ -93,26 +96,19 @@ class Process:
         run.query.timeout_ms = query.timeout_ms
         prepared = run.write_task(producer, order.batch_id, order.task)
         assert run.worker is not None
-        winner = [prepared.transactional_id, *prepared.producer, prepared.partition_count]
-        return Answer(winner=winner, seen=run.worker.seen, generation=run.worker.generation.value)
+        return Answer(winner=prepared, seen=run.worker.seen, generation=run.worker.generation)
 
     def _decide(self, query: Query, order: Order) -> None:
         key = order.run_id, order.generation
         if key not in self._drivers:
-            generation = Generation(order.generation)
             client = client_of(query.servers, **query.settings)
-            self._drivers[key] = Commits(client, query.names, generation)
+            self._drivers[key] = Commits(client, query.names, order.generation)
         commits = self._drivers[key]
         batch = Run(query, order.run_id).batch(order.batch_id)
-        winners = tuple(
-            PreparedTransaction(name, ProducerId(producer_id, epoch), count)
-            for name, producer_id, epoch, count in order.winners
-        )
         if order.what == ABORT:
-            commits.abort(batch, winners, query.where)
-            return
-        seen = frozenset(each and ProducerId(*each) for each in order.seen)
-        commits.commit(Work(batch, winners, query.where, seen))
+            commits.abort(batch, order.winners, query.where)
+        else:
+            commits.commit(Work(batch, order.winners, query.where, order.seen))
 
 
 def _lost(error: KafkaError) -> list[Any]:
@@ -122,12 +118,16 @@ def _lost(error: KafkaError) -> list[Any]:
     return [[batch.run_id, batch.batch_id, each] for each in (*error.lost, *error.unknown)]
 
 
+def _tell(what: Answer | Stop) -> None:
+    pickle.dump(what, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
 def main() -> None:
     process = Process()
-    for line in iter(sys.stdin.readline, ""):
-        answer = process.carry_out(Order(**json.loads(line)))
-        sys.stdout.write(f"{json.dumps(asdict(answer))}\n")
-        sys.stdout.flush()
+    with suppress(EOFError):
+        while True:
+            _tell(process.carry_out(pickle.load(sys.stdin.buffer)))
 
 
 if __name__ == "__main__":

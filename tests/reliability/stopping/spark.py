@@ -117,11 +117,10 @@ class SparkRun:
     ) -> Answer:
         """Commit a micro-batch. After an error abort, as Spark does, and raise `RunEndedError`."""
         both = {each.generation for each in written}
-        generation = Generation.SECOND if both == {Generation.SECOND.value} else Generation.FIRST
         given = {
-            "winners": [each.winner for each in written],
-            "seen": [each.seen for each in written],
-            "generation": generation.value,
+            "winners": tuple(each.winner for each in written),
+            "seen": frozenset(each.seen for each in written),
+            "generation": both.pop() if len(both) == 1 else Generation.FIRST,
         }
         order = self._order(COMMIT, batch_id, **given)
         if self._draw("new driver") is not None:
@@ -150,7 +149,8 @@ class SparkRun:
             elif answer.error is not None:
                 self._note(answer)
             else:
-                key = self.run_id, batch_id, answer.winner[0]
+                assert answer.winner is not None
+                key = self.run_id, batch_id, answer.winner.transactional_id
                 self._table.rows[key] = self._table.query.values(batch_id, task)
                 done.append(answer)
             if len(done) == wanted:
