@@ -23,7 +23,9 @@ from tests.reliability.writing.cluster import behind_gates
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(0)]
 
 NEXT_KAFKA = "4.4.0"
-BATCHES, PAUSES = 8, 4
+BATCHES, PAUSES = 4, 2
+ALL = 50
+"""From so many rounds on, a driver stands still at each statement."""
 FULL = pytest.mark.reliability_full
 
 
@@ -89,10 +91,11 @@ def test_faults_from_a_seed(own: Cluster, trial: Trial) -> None:
 
 def test_a_driver_that_stands_still_at_a_statement(own: Cluster, trial: Trial) -> None:
     pauses = []
-    for batch_id in (0, 1):  # The first micro-batch of a run, and a later one.
-        some = statements(own, batch_id)
-        chosen = trial.chance.sample(some, min(PAUSES * trial.rounds, len(some)))
-        pauses += [Pause(each, batch_id, trial.chance.random() < 0.5) for each in chosen]
+    for place in (0, 1):
+        some = statements(own, place)
+        if trial.rounds < ALL:
+            some = trial.chance.sample(some, min(PAUSES * trial.rounds, len(some)))
+        pauses += [Pause(each, place, trial.chance.random() < 0.5) for each in some]
     trials = paused(own, pauses, trial.chance)
     found = own.found()
     for each in trials:

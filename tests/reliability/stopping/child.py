@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from tests.reliability.stopping.process import MODULE, Answer, Order, Stop
+from tests.reliability.stopping.process import Answer, Order, Stop, main
 
 PATIENCE_SECONDS = 240.0
 """Longer than a client waits for brokers."""
@@ -37,7 +37,7 @@ class Child:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULE],
+            [sys.executable, "-c", f"from {main.__module__} import main; main()"],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

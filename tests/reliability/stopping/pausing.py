@@ -14,21 +14,25 @@ from tests.reliability.stopping.child import Children, Strike, children
 from tests.reliability.stopping.copying import LONG_MS, PARTITIONS, Cluster
 from tests.reliability.stopping.spark import RunEndedError, SparkRun, Table, go_on, unharmed
 
-TIMEOUT_MS, PAUSE_SECONDS = 3_000, 5.0
-_AT_ONCE = 6
-_UNTIL = 3
+TIMEOUTS_MS = 3_000, 6_000, 12_000, 24_000
+"""A busy machine needs the longer ones to come to the statement in time."""
+_PAUSE = 1.6
+"""In timeouts."""
+_AT_ONCE = 4
+_OTHERS_WRITE = 2
 _CALM_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A stand-still at a statement of the commit of a micro-batch: the first of a run, or a later.
+    """A stand-still at a statement of the commit of a run's first or second micro-batch.
 
     `others` says whether another run goes on meanwhile.
     """
 
     statement: int
-    batch_id: int
+    place: int
+    """0 for the first micro-batch, 1 for the second."""
     others: bool
 
 
@@ -48,27 +52,37 @@ class Trial:
 
     def make(self, some: Children, chance: Random) -> None:
         """Make the pause. Then run the query to its end."""
-        table, pause = self.table, self.pause
-        table.query.timeout_ms = TIMEOUT_MS
-        run = SparkRun(table, some, unharmed, chance)
-        with closing(run), suppress(RunEndedError):
-            run.run(pause.batch_id)
-            written = run.write(pause.batch_id)
-            strike = Strike(pause.statement, pause_seconds=PAUSE_SECONDS)
-
-            def meanwhile(place: list[str]) -> None:
-                self.place = place
-                if pause.others:
-                    table.query.timeout_ms = LONG_MS
-                    go_on(table, some, unharmed, chance, _UNTIL)
-
-            run.commit(pause.batch_id, written, strike, meanwhile)
-            table.log(pause.batch_id)
+        table = self.table
+        for timeout_ms in TIMEOUTS_MS:
+            table.query.timeout_ms = timeout_ms
+            run = SparkRun(table, some, unharmed, chance)
+            with closing(run), suppress(RunEndedError):
+                self._stand_still(run, some, chance)
+                break
+            if self.place:
+                break
         table.query.timeout_ms = LONG_MS
+        until = table.next_batch + 2
         for _ in range(_CALM_RUNS):
-            if table.next_batch <= _UNTIL:
-                go_on(table, some, unharmed, chance, _UNTIL + 1)
-        assert table.next_batch == _UNTIL + 1, f"the query does not go on: {table.ends}"
+            if table.next_batch < until:
+                go_on(table, some, unharmed, chance, until)
+        assert table.next_batch == until, f"the query does not go on: {table.ends}"
+
+    def _stand_still(self, run: SparkRun, some: Children, chance: Random) -> None:
+        table, pause = self.table, self.pause
+        batch_id = table.next_batch + pause.place
+        run.run(batch_id)
+        pause_seconds = _PAUSE * table.query.timeout_ms / 1000
+
+        def meanwhile(place: list[str]) -> None:
+            self.place = place
+            if pause.others:
+                table.query.timeout_ms = LONG_MS
+                go_on(table, some, unharmed, chance, batch_id + _OTHERS_WRITE)
+
+        strike = Strike(pause.statement, pause_seconds=pause_seconds)
+        run.commit(batch_id, run.write(batch_id), strike, meanwhile)
+        table.log(batch_id)
 
 
 def paused(cluster: Cluster, pauses: Sequence[Pause], chance: Random) -> list[Trial]:
@@ -81,11 +95,14 @@ def paused(cluster: Cluster, pauses: Sequence[Pause], chance: Random) -> list[Tr
     return trials
 
 
-def statements(cluster: Cluster, batch_id: int) -> list[int]:
-    """Return the numbers of the statements that the commit of a run's micro-batch takes."""
+def statements(cluster: Cluster, place: int) -> list[int]:
+    """Return the numbers of the statements that the commit of a run's micro-batch takes.
+
+    `place` is 0 for the run's first one, and 1 for the second.
+    """
     with children() as some, closing(SparkRun(_table(cluster), some, unharmed, Random(0))) as run:
-        run.run(batch_id)
-        return run.commit(batch_id, run.write(batch_id)).statements
+        run.run(place)
+        return run.commit(place, run.write(place)).statements
 
 
 def _table(cluster: Cluster) -> Table:

@@ -1,4 +1,4 @@
-"""A driver or a worker: `python -m tests.reliability.stopping.process`.
+"""A driver or a worker, in a process of its own.
 
 Its standard input has orders, and its standard output the answers, pickled. It dies or stands still
 at a statement of the protocol if the order says so.
@@ -18,7 +18,6 @@ from spark_kafka_source.producer import Generation, KafkaProducer, PreparedTrans
 from tests.exactly_once.query import Query, Run, client_of
 from tests.reliability.stopping.statements import Statements
 
-MODULE = "tests.reliability.stopping.process"
 WRITE, COMMIT, ABORT = "write", "commit", "abort"
 
 
@@ -124,11 +123,8 @@ def _tell(what: Answer | Stop) -> None:
 
 
 def main() -> None:
+    """Carry out orders until there are no more."""
     process = Process()
     with suppress(EOFError):
         while True:
             _tell(process.carry_out(pickle.load(sys.stdin.buffer)))
-
-
-if __name__ == "__main__":
-    main()
