@@ -186,6 +186,8 @@ class SparkRun:
         """Go on without the rows that an error names, as the error says how."""
         table = self._table
         assert not table.is_patient, answer.text
+        _, batch_id, _ = answer.lost[0]
+        assert len(answer.lost) < table.tasks(batch_id), f"no reader has seen any: {answer.text}"
         table.texts.append(answer.text)
         for run_id, batch_id, name in answer.lost:
             table.given_up |= {*table.rows[run_id, batch_id, name]}
