@@ -23,7 +23,9 @@ from tests.reliability.writing.cluster import behind_gates
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(0)]
 
 NEXT_KAFKA = "4.4.0"
-BATCHES, PAUSES = 4, 2
+FEW, MANY = 2, 8
+"""Micro-batches of a query: with one round, and with many."""
+PAUSES = 1
 ALL = 50
 """From so many rounds on, a driver stands still at each statement."""
 FULL = pytest.mark.reliability_full
@@ -82,11 +84,12 @@ def own(cluster: Cluster, topic: str) -> Cluster:
 
 
 def test_faults_from_a_seed(own: Cluster, trial: Trial) -> None:
+    batches = min(FEW * trial.rounds, MANY)
     tables = []
     for _ in range(trial.rounds):
-        tables.append(copied(own, trial.chance, BATCHES))
+        tables.append(copied(own, trial.chance, batches))
         _tell(tables[-1], own.found())
-    _judge(trial, own, tables, f"{trial.rounds} queries of {BATCHES} micro-batches")
+    _judge(trial, own, tables, f"{trial.rounds} queries of {batches} micro-batches")
 
 
 def test_a_driver_that_stands_still_at_a_statement(own: Cluster, trial: Trial) -> None:

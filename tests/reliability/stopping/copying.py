@@ -31,10 +31,10 @@ _ODDS = MappingProxyType(
         "new driver": 0.1,
         "slow": 0.1,
         "speculation": 0.05,
-        "log": 0.1,
+        "log": 0.2,
     }
 )
-_STATEMENTS = MappingProxyType({COMMIT: 900, ABORT: 300, WRITE: 300})
+_STATEMENTS = MappingProxyType({COMMIT: 600, ABORT: 300, WRITE: 200})
 """About how many an order takes. A strike at a later one does not happen."""
 _LATEST_SECONDS = 0.4
 _DUELS, _TROUBLES = 0.35, 0.3
@@ -95,7 +95,7 @@ def copied(cluster: Cluster, chance: Random, batches: int) -> Table:
     """Write so many micro-batches under faults, and one more without. Return what came of it."""
     timeout_ms = chance.choice([SHORT_MS, SHORT_MS, LONG_MS])
     query = Query(cluster.kafka.bootstrap_servers, cluster.topic, PARTITIONS, timeout_ms=timeout_ms)
-    table = Table(query, f"timeout {timeout_ms} ms", is_patient=timeout_ms == LONG_MS)
+    table = Table(query, about=f"timeout {timeout_ms} ms", is_patient=timeout_ms == LONG_MS)
     with children() as some:
         for _ in range(_FAULTY_RUNS * batches):
             if table.next_batch == batches:

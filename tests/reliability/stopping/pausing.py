@@ -19,6 +19,7 @@ TIMEOUTS_MS = 3_000, 6_000, 12_000, 24_000
 _PAUSE = 1.6
 """In timeouts."""
 _AT_ONCE = 4
+_TASKS = 3
 _OTHERS_WRITE = 2
 _CALM_RUNS = 3
 
@@ -107,4 +108,5 @@ def statements(cluster: Cluster, place: int) -> list[int]:
 
 def _table(cluster: Cluster) -> Table:
     servers = cluster.kafka.bootstrap_servers
-    return Table(Query(servers, cluster.topic, PARTITIONS, timeout_ms=LONG_MS))
+    query = Query(servers, cluster.topic, PARTITIONS, timeout_ms=LONG_MS)
+    return Table(query, (_TASKS, _TASKS))  # As many take as many statements.

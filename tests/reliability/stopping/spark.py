@@ -17,7 +17,6 @@ from tests.reliability.stopping.child import Children, Meanwhile, Strike
 from tests.reliability.stopping.process import ABORT, COMMIT, WRITE, Answer, Order
 
 WORKERS = 2
-MOST_TASKS = 4
 _MOST_ATTEMPTS = 4
 LOST = "DecidedRowsLostError"
 DEAD = "dead"
@@ -41,6 +40,8 @@ class Table:
     """A query, its commit log, and what has come of it so far."""
 
     query: Query
+    task_counts: tuple[int, int] = (1, 4)
+    """The least and the largest number of tasks of a micro-batch."""
     about: str = ""
     is_patient: bool = False
     """Whether no transaction may time out, so that no row may be lost."""
@@ -57,7 +58,7 @@ class Table:
 
     def tasks(self, batch_id: int) -> int:
         """Return the number of tasks of a micro-batch. It is the same in each run."""
-        return Random(f"{self.query.prefix} {batch_id}").randint(1, MOST_TASKS)
+        return Random(f"{self.query.prefix} {batch_id}").randint(*self.task_counts)
 
     def log(self, batch_id: int) -> None:
         """Note that a micro-batch is written."""
