@@ -15,20 +15,18 @@ from tests.exactly_once.conftest import PROPERTIES
 from tests.exactly_once.judge import Found, Verdict
 from tests.matrix.conftest import OLDEST_KAFKA
 from tests.reliability.conftest import Trial
+from tests.reliability.stopping.child import children
 from tests.reliability.stopping.copying import PARTITIONS, Cluster, copied
 from tests.reliability.stopping.pausing import Pause, paused, statements
 from tests.reliability.stopping.spark import Table
 from tests.reliability.writing.cluster import behind_gates
 
-pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(0)]
+pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full, pytest.mark.timeout(0)]
 
 NEXT_KAFKA = "4.4.0"
-FEW, MANY = 2, 8
-"""Micro-batches of a query: with one round, and with many."""
-PAUSES = 1
+BATCHES, PAUSES = 6, 1
 ALL = 50
 """From so many rounds on, a driver stands still at each statement."""
-FULL = pytest.mark.reliability_full
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +43,14 @@ class Kind:
         return f"{self.brokers}-of-{self.version}{level}"
 
 
-KINDS = [
+KINDS = (
     Kind(),
-    *(
-        pytest.param(each, marks=FULL)
-        for each in (
-            Kind(level=1),
-            Kind(version=OLDEST_KAFKA),
-            Kind(version=NEXT_KAFKA),
-            Kind(3),
-            Kind(3, level=1),
-        )
-    ),
-]
+    Kind(level=1),
+    Kind(version=OLDEST_KAFKA),
+    Kind(version=NEXT_KAFKA),
+    Kind(3),
+    Kind(3, level=1),
+)
 
 
 @pytest.fixture(params=KINDS, ids=str, scope="module")
@@ -84,22 +77,22 @@ def own(cluster: Cluster, topic: str) -> Cluster:
 
 
 def test_faults_from_a_seed(own: Cluster, trial: Trial) -> None:
-    batches = min(FEW * trial.rounds, MANY)
     tables = []
     for _ in range(trial.rounds):
-        tables.append(copied(own, trial.chance, batches))
+        tables.append(copied(own, trial.chance, BATCHES))
         _tell(tables[-1], own.found())
-    _judge(trial, own, tables, f"{trial.rounds} queries of {batches} micro-batches")
+    _judge(trial, own, tables, f"{trial.rounds} queries of {BATCHES} micro-batches")
 
 
 def test_a_driver_that_stands_still_at_a_statement(own: Cluster, trial: Trial) -> None:
     pauses = []
-    for place in (0, 1):
-        some = statements(own, place)
-        if trial.rounds < ALL:
-            some = trial.chance.sample(some, min(PAUSES * trial.rounds, len(some)))
-        pauses += [Pause(each, place, trial.chance.random() < 0.5) for each in some]
-    trials = paused(own, pauses, trial.chance)
+    with children() as some:
+        for place in (0, 1):
+            chosen = statements(own, some, place)
+            if trial.rounds < ALL:
+                chosen = trial.chance.sample(chosen, min(PAUSES * trial.rounds, len(chosen)))
+            pauses += [Pause(each, place, trial.chance.random() < 0.5) for each in chosen]
+        trials = paused(own, some, pauses, trial.chance)
     found = own.found()
     for each in trials:
         print(each.pause, each.place[:2], end=" ")

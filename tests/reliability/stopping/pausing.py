@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.exactly_once.query import Query
-from tests.reliability.stopping.child import Children, Strike, children
+from tests.reliability.stopping.child import Children, Strike
 from tests.reliability.stopping.copying import LONG_MS, PARTITIONS, Cluster
 from tests.reliability.stopping.spark import RunEndedError, SparkRun, Table, go_on, unharmed
 
@@ -86,22 +86,24 @@ class Trial:
         table.log(batch_id)
 
 
-def paused(cluster: Cluster, pauses: Sequence[Pause], chance: Random) -> list[Trial]:
+def paused(
+    cluster: Cluster, some: Children, pauses: Sequence[Pause], chance: Random
+) -> list[Trial]:
     """Make each of the pauses, in a query of its own, several at once."""
     trials = [Trial(each, _table(cluster)) for each in pauses]
-    with children() as some, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         made = [pool.submit(each.make, some, Random(chance.random())) for each in trials]
         for each in made:
             each.result()
     return trials
 
 
-def statements(cluster: Cluster, place: int) -> list[int]:
+def statements(cluster: Cluster, some: Children, place: int) -> list[int]:
     """Return the numbers of the statements that the commit of a run's micro-batch takes.
 
     `place` is 0 for the run's first one, and 1 for the second.
     """
-    with children() as some, closing(SparkRun(_table(cluster), some, unharmed, Random(0))) as run:
+    with closing(SparkRun(_table(cluster), some, unharmed, Random(0))) as run:
         run.run(place)
         return run.commit(place, run.write(place)).statements
 
