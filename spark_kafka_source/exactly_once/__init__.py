@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ReplayDiffersError,
         TransactionTimedOutError,
     )
+    from spark_kafka_source.exactly_once.leases import leased
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
         Names,
@@ -75,6 +76,7 @@ __all__ = [
     "Worker",
     "checked_prefix",
     "chosen_timeout_ms",
+    "leased",
     "prefix_of_query",
     "refused_timeout",
 ]
@@ -92,6 +94,7 @@ if not TYPE_CHECKING:
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
+            "leases": "leased",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",

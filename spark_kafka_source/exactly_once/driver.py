@@ -35,7 +35,7 @@ code in foreachBatch may have swallowed the error. So only the last decision can
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING, Begun
@@ -147,16 +147,15 @@ class Driver:
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
     ) -> Story[None]:
-        """Abort this run's transactions, unless the micro-batch is decided with them.
+        """Abort what the prefix has open, unless it is decided.
 
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
         it is committed. The fence stops a process of this run that still decides. `where` is as in
         `Work`; None if no partition is known.
         """
-        listed = yield from self._listed()
-        own = {each for each in listed if self._names.is_of_run(each[0], batch.run_id)}
-        own |= {each[:2] for each in attempts}
-        if not own:
+        told = frozenset(each[:2] for each in attempts)
+        leftovers = told | (yield from self._listed())
+        if not leftovers:
             return
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
@@ -164,18 +163,40 @@ class Driver:
             self._last = yield from ask(FetchDecision())
         else:
             self._control, self._last = yield from ask(ConfirmDecision(control, where))
-        yield from self._sweep(own, self._last)
-        if self._last is not None and self._last.batch == batch:
+        last = self._last
+        if where is None or not (yield from self._marked(batch, leftovers - told, where)):
+            leftovers = told
+        yield from self._sweep(leftovers, last)
+        if last is not None and last.batch == batch:
             try:
-                yield from self._settle(self._last, runs_again=True)
+                yield from self._settle(last, runs_again=True)
             except KafkaError as error:  # Spark tells the error of `commit`, and not this one.
                 logger.warning("%s is decided, and not ended: %s", batch, error)
 
     def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Story[None]:
         """Abort these transactions and all open ones of a run, of which nothing is decided."""
         listed = yield from self._listed()
-        own = {each for each in listed if self._names.is_of_run(each[0], run_id)}
+        own = {each for each in listed if self._names.is_in(each[0], run_id)}
         yield from self._sweep(own | {each[:2] for each in attempts}, None)
+
+    def _marked(
+        self, batch: BatchId, others: frozenset[Transaction], where: TopicPartition
+    ) -> Story[bool]:
+        """Mark that other transactions are about to be aborted. Return whether they may be.
+
+        They may be those of another run, whose driver must not decide any more. It would, if the
+        last decision were the one that its tasks saw. So that is made once more, by this run. Where
+        nothing is decided yet, there is nothing to mark.
+        """
+        last = self._last
+        if last is None or last.batch.query_id != batch.query_id:
+            return False
+        if others - {each[:2] for each in last.winners}:
+            own = replace(last.batch, run_id=batch.run_id)
+            mark = replace(last, batch=own, number=last.number + 1, control=None)
+            yield from self._record(mark, where)
+            yield from self._make(mark)
+        return True
 
     # -- the control id ----------------------------------------------------------------------------
 
@@ -210,16 +231,16 @@ class Driver:
     def _check_first(self, batch: BatchId) -> Story[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
 
-        Nothing comes before micro-batch 0: it is doubtful only if another run has committed rows.
+        Nothing comes before micro-batch 0: it is doubtful only if rows were ever committed.
         """
         prefix = self._names.prefix
         forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
         found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
         if batch.batch_id == 0:
             committed = yield from ask(ListTransactions(committed=True))
-            if all(self._names.is_of_run(each, batch.run_id) for each in committed):
+            if not committed:
                 return
-            found = f"another run has committed rows under {prefix!r}, but nothing is decided there"
+            found = f"rows were committed under {prefix!r} before, but nothing is decided there"
         if_so = "If it was written before, its rows are written twice"
         self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
 

@@ -3,12 +3,12 @@
 import logging
 import time
 
-from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.slots import RANDOM_BITS, Slot, Slots
+from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import Story
 from spark_kafka_source.producer import Beginning, Generation, ProducerId
 
@@ -19,15 +19,21 @@ class Worker:
     """One process's part in the writes of a run, or of a plain batch. For one thread at a time."""
 
     def __init__(
-        self, names: Names, run_id: str, generation: Generation, transaction_timeout_ms: int
+        self,
+        names: Names,
+        space: str,
+        generation: Generation,
+        transaction_timeout_ms: int,
+        owner: Owner | None = None,
     ) -> None:
+        """`space` is that of the ids. Without an owner, no other process has these ids."""
         self._names = names
         self.generation = generation
         self.transaction_timeout_ms = transaction_timeout_ms
         self.seen: ProducerId | None = None
         """The control id's producer, as `look` has seen it."""
-        owner = CHANCE.getrandbits(RANDOM_BITS)
-        self._slots = Slots(names, run_id, owner, generation, transaction_timeout_ms)
+        owner = Owner() if owner is None else owner
+        self._slots = Slots(names, space, owner, generation, transaction_timeout_ms)
 
     def look(self, batch: BatchId) -> Story[None]:
         """Look at the brokers before the first transaction; see `looking`."""
@@ -36,6 +42,10 @@ class Worker:
             yield from end_earlier(batch)
         except KafkaError as error:
             logger.warning("What is decided and not ended is left to the driver: %s", error)
+        try:
+            yield from self._slots.inherit()
+        except KafkaError as error:
+            logger.info("What a former process has begun is left alone: %s", error)
 
     def begin(self, batch_id: int) -> Story[Slot]:
         """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""

@@ -98,7 +98,7 @@ def main() -> None:
 
     found: dict[str, str | None] = {"error": None, "text": ""}
     try:
-        worker = Worker(query.names, orders.run_id, Generation(orders.generation), TIMEOUT_MS)
+        worker = Worker(query.names, query.names.space, Generation(orders.generation), TIMEOUT_MS)
         worker.seen = None if orders.seen is None else ProducerId(*orders.seen)
         Run(query, orders.run_id, worker).commit(orders.batch_id, winners, reached)
     except KafkaError as error:

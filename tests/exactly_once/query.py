@@ -110,7 +110,7 @@ class Run:
         if self.worker is None or self.worker.transaction_timeout_ms != query.timeout_ms:
             with client_of(query.servers, **query.settings) as client:
                 generation = client.run(generation_of(client))
-                self.worker = Worker(query.names, self.run_id, generation, query.timeout_ms)
+                self.worker = Worker(query.names, query.names.space, generation, query.timeout_ms)
                 self._tell(self.worker.look(self.batch(batch_id)))
         return self.worker
 

@@ -83,11 +83,22 @@ def test_by_what_a_winner_is_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["p.control", "p.other.0.0", "another program's"], ids=["control", "run", "program"]
+    "name", ["p.control", "p.other.0.0", "another program's"], ids=["control", "space", "program"]
 )
-def test_an_id_that_does_not_follow_from_the_batch_cannot_be_decided(name: str) -> None:
+def test_ids_of_which_0_2_0_could_not_make_the_others_cannot_be_decided(name: str) -> None:
     with pytest.raises(ValueError, match="is no id of a task of batch 7"):
-        Decision(BATCH, (Winner(name, ProducerId(1, 1), 0),)).parts()
+        Decision(BATCH, (winner(0), Winner(name, ProducerId(1, 1), 0))).parts()
+
+
+def test_where_version_0_2_0_has_the_run_is_what_the_ids_have() -> None:
+    """It makes the ids of the winners with it, and so can end them."""
+    task_id = NAMES.task_id(NAMES.space, 3, 1)
+    made = Decision(BATCH, (Winner(str(task_id), ProducerId(1, 1), 5),))
+    (text,) = made.parts()
+    assert read([text]) == made
+    fields = json.loads(text)
+    assert (fields.pop("run"), fields.pop("query_run")) == (NAMES.space, BATCH.run_id)
+    assert fields.items() < json.loads(OF_0_2_0).items()
 
 
 def test_ids_that_are_too_long_cannot_be_decided() -> None:

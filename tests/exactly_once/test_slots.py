@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import LOOKS, seen_at_rest
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots, TooManySlotsError
@@ -41,7 +42,7 @@ def told(story: Story[Any], answers: Iterable[Any] = ()) -> tuple[Any, list[Requ
 
 
 def new_slots(generation: Generation) -> Slots:
-    return Slots(NAMES, "run", 7, generation, TIMEOUT_MS)
+    return Slots(NAMES, NAMES.space, Owner(7), generation, TIMEOUT_MS)
 
 
 def first_slot(slots: Slots, producer: ProducerId = BEGUN) -> Slot:

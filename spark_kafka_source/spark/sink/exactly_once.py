@@ -23,6 +23,7 @@ from spark_kafka_source.exactly_once import (
     Work,
     Worker,
     chosen_timeout_ms,
+    leased,
     prefix_of_query,
     refused_timeout,
 )
@@ -135,11 +136,14 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             with kept_clients.lent(self.config.client) as client:
                 timeout_ms = chosen_timeout_ms(client, self.timeout_ms)
                 generation = client.run(generation_of(client))
-                writing = self._writing(attempt)
-                worker = Worker(writing.names, writing.run_id, generation, timeout_ms)
+                names = self._names(attempt)
                 batch = _batch(attempt, attempt.batch_id)
-                if batch is not None:
-                    Telling(client, writing.names, generation).tell(worker.look(batch))
+                if batch is None:
+                    return Worker(names, self.write_id, generation, timeout_ms)
+                servers = self.config.client.bootstrap_servers
+                owner = leased(names.prefix, generation.name, *sorted(map(str, servers)))
+                worker = Worker(names, names.space, generation, timeout_ms, owner)
+                Telling(client, names, generation).tell(worker.look(batch))
                 return worker
 
         return workers.of(self._writing(attempt), make)
@@ -291,8 +295,7 @@ def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
     """Return the micro-batch's id; None for a plain batch. Raises `UnknownBatchError`.
 
-    Each run must have transactional ids of its own. Otherwise a replay would begin under the same
-    ids, and so abort transactions that the earlier run has decided.
+    The run tells a replay from a second write of the same micro-batch.
     """
     found = attempt.batch_id if batch_id is None else batch_id
     if attempt.query_id is None and found is None:

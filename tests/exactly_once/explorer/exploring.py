@@ -6,36 +6,51 @@ a process does next is found by running its story again with what it has heard.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer import brokers as model
 from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
 from tests.exactly_once.explorer.spark import (
+    NOTES,
     TASKS,
     Await,
     Collect,
     Happens,
     LogCommit,
+    Note,
     Parts,
     Produce,
     Report,
     Start,
+    TakeLease,
     driver,
     worker,
 )
 
+_PLAIN = {int, str, bool, type(None)}
 _SILENT = KafkaTimeoutError("no answer")
 _OPEN = object()
 """In place of an answer that has not come."""
+
+
+class Leased(NamedTuple):
+    """The file of a lease."""
+
+    owner: int
+    holder: str
+    """The process that has locked it; empty if that is dead."""
+    notes: tuple[ProducerId | None, ...] = ()
 
 
 class Spark(NamedTuple):
@@ -52,6 +67,7 @@ class Spark(NamedTuple):
     """Micro-batches whose error was swallowed before anything was decided: they are not written."""
     faults: tuple[tuple[str, int], ...] = ()
     """How many more faults of each kind may happen."""
+    leases: tuple[Leased, ...] = ()
     may_lose: bool = False
     """Whether rows may be lost, with an error: a long time has passed amid the ends of a decision,
     or after code has swallowed an error."""
@@ -74,6 +90,10 @@ class Place:
     heard: tuple[tuple[tuple[Any, ...], int], ...]
     requests: tuple[Any, ...] = ()
     result: Any = None
+    notes: tuple[Note, ...] = ()
+    """What the process has noted on its way to this place."""
+    is_ghost: bool = False
+    """Whether the process is dead. Its requests may still arrive."""
     following: dict[Any, int] = field(default_factory=dict)
 
 
@@ -87,7 +107,8 @@ class Scenario:
     rows: int = 1
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`, first rows that arrive too `late`."""
+    that die, answers that are `lost`, first rows that arrive too `late`, the `death` of a worker's
+    process, whose last requests may still arrive, and which another process follows."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -138,7 +159,11 @@ class Explorer:
         """Each step that may come next. One that nobody else can notice is the only one."""
         for number, (place, _) in enumerate(state.processes):
             requests = self._places[place].requests
-            if requests and _is_unnoticed(requests[0], state.spark):
+            if (
+                requests
+                and not self._places[place].is_ghost
+                and _is_unnoticed(requests[0], state.spark)
+            ):
                 found = list(self._steps_of(state, number))
                 if found:
                     return iter(found)
@@ -147,6 +172,7 @@ class Explorer:
     def _noticed(self, state: State) -> Iterator[tuple[Any, State]]:
         for number in range(len(state.processes)):
             yield from self._steps_of(state, number)
+            yield from self._deaths(state, number)
         ending = any(
             isinstance(each, EndTxn)
             and each.commit
@@ -168,9 +194,39 @@ class Explorer:
             for text, brokers2, spark2, answer in _answers(brokers, spark, request):
                 all_answers = (*got[:which], answer, *got[which + 1 :])
                 process = self._after(place, all_answers, brokers2.now_ms)
-                self._check_result(process[0], spark2)
+                notes = () if process[1] else self._places[process[0]].notes
+                noted = _noted(spark2, notes)
+                self._check_result(process[0], noted)
                 after = (*processes[:number], process, *processes[number + 1 :])
-                yield (number, text), State(brokers2, spark2, after)
+                yield (number, text), State(brokers2, noted, after)
+
+    def _deaths(self, state: State, number: int) -> Iterator[tuple[Any, State]]:
+        """A worker's process dies. Its last requests may still arrive. Another process follows."""
+        run, place = divmod(number, 1 + TASKS)
+        number_of, answers = state.processes[number]
+        requests = self._places[number_of].requests
+        spark = _less(state.spark, "death")
+        if spark is None or run >= self._scenario.runs or not place or not requests:
+            return
+        run_id, task = f"r{run}", place - 1
+        sent = tuple(
+            replace(each, until_ms=None) if isinstance(each, Produce) else each
+            for each, answer in zip(requests, answers or (_OPEN,) * len(requests), strict=True)
+            if answer is _OPEN and isinstance(each, Produce | InitProducerId | EndTxn)
+        )
+        ghost = self._add(Place(partial(_ghost, sent), (), is_ghost=True))
+        is_done = isinstance(requests[0], Await)
+        after = requests[0].after if is_done else dict(spark.at)[run_id] - 1
+        follower = self._begin(partial(worker, run_id, task, self._parts, after, 1))
+        dead = f"{run_id}.{task}.0"
+        leases = tuple(
+            each._replace(holder="") if each.holder == dead else each for each in spark.leases
+        )
+        processes = (*state.processes[:number], (ghost, ()), *state.processes[number + 1 :])
+        yield (
+            (number, "dies"),
+            State(state.brokers, spark._replace(leases=leases), (*processes, (follower, ()))),
+        )
 
     # -- places in stories -------------------------------------------------------------------------
 
@@ -185,6 +241,7 @@ class Explorer:
         """Run a story up to a place, and return its number. Equal places have one number."""
         running = place.story()
         try:
+            NOTES.clear()
             requests = next(running)
             for answers, now_ms in place.heard:
                 errors = [
@@ -192,6 +249,7 @@ class Explorer:
                     for each, request in zip(answers, requests, strict=True)
                     if isinstance(each, KafkaError) and not isinstance(request, EndTxn | Produce)
                 ]
+                NOTES.clear()
                 if errors:
                     errors[0].__context__ = errors[0].__traceback__ = None
                     requests = running.throw(errors[0])
@@ -200,7 +258,9 @@ class Explorer:
             place.requests = tuple(requests)
         except StopIteration as end:
             place.result = end.value
-        key = repr(place.result) if not place.requests else (place.requests, *_frames(running))
+        place.notes = tuple(NOTES)
+        here = repr(place.result) if not place.requests else (place.requests, *_frames(running))
+        key = here, place.notes
         if key not in self._numbers:
             self._numbers[key] = len(self._places)
             self._places.append(place)
@@ -231,7 +291,9 @@ class Explorer:
 
         Only if a long time has passed, rows may be lost, with an error.
         """
-        key = state.brokers, state.spark._replace(reports=frozenset(), faults=(), at=())
+        leases = tuple(each._replace(holder="") for each in state.spark.leases)
+        spark = state.spark._replace(reports=frozenset(), faults=(), at=(), leases=leases)
+        key = state.brokers, spark
         if key in self._judged:
             return
         self._judged.add(key)
@@ -278,6 +340,8 @@ def _frames(running: Any) -> Iterator[Any]:
 
 def _plain(value: Any) -> Any:
     """Return a value that is equal if and only if the variables are."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, dict):
         return tuple((name, _plain(each)) for name, each in value.items())
     if isinstance(value, KafkaError):
@@ -288,10 +352,16 @@ def _plain(value: Any) -> Any:
         return frozenset(map(_plain, value))
     if isinstance(value, Driver):
         return _plain(vars(value))
-    if isinstance(value, Slots | Slot):
-        names = [] if isinstance(value, Slots) else Slot.__slots__
+    if isinstance(value, Slots | Slot | Owner):
+        names = Slot.__slots__ if isinstance(value, Slot) else []
         return _plain({each: getattr(value, each) for each in names} or vars(value))
     return value
+
+
+def _ghost(requests: tuple[Any, ...]) -> Any:
+    """The requests that a process has sent before its end."""
+    if requests:
+        yield requests
 
 
 def _with(asked: tuple[Brokers, Any], spark: Spark) -> tuple[Brokers, Spark, Any]:
@@ -304,7 +374,7 @@ Answers = Iterator[tuple[Any, Brokers, Spark, Any]]
 def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
     """Each possible answer to a request; none while the process has to wait."""
     match request:
-        case Start() | Await() | Report() | Collect() | LogCommit():
+        case Start() | Await() | Report() | Collect() | LogCommit() | TakeLease():
             for spark2, answer in _spark_answers(brokers, spark, request):
                 yield request, brokers, spark2, answer
         case Happens(fault):
@@ -348,8 +418,33 @@ def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tup
                 yield spark._replace(reports=spark.reports.difference(mine)), found
         case Report():
             yield spark._replace(reports=spark.reports | {request}), None
+        case TakeLease(holder, new, is_shared):
+            yield _leased(spark, holder, new, is_shared=is_shared)
         case LogCommit(_, batch_id, swallowed):
             yield _logged(brokers, spark, batch_id, swallowed=swallowed), None
+
+
+def _leased(
+    spark: Spark, holder: str, new: int, *, is_shared: bool
+) -> tuple[Spark, tuple[int, tuple[ProducerId | None, ...]]]:
+    free = [each for each in spark.leases if is_shared or not each.holder]
+    while not free and new in {each.owner for each in spark.leases}:
+        new += 1 << 40
+    found = free[0] if free else Leased(new, holder)
+    return _with_lease(spark, found._replace(holder=holder)), (found.owner, found.notes)
+
+
+def _noted(spark: Spark, notes: Iterable[Note]) -> Spark:
+    for owner, slot, producer in notes:
+        (lease,) = [each for each in spark.leases if each.owner == owner]
+        after = (*lease.notes[:slot], producer, *lease.notes[slot + 1 :])
+        spark = _with_lease(spark, lease._replace(notes=after))
+    return spark
+
+
+def _with_lease(spark: Spark, lease: Leased) -> Spark:
+    leases = {each.owner: each for each in spark.leases} | {lease.owner: lease}
+    return spark._replace(leases=tuple(leases[each] for each in sorted(leases)))
 
 
 def _is_unnoticed(request: Any, spark: Spark) -> bool:
@@ -359,12 +454,15 @@ def _is_unnoticed(request: Any, spark: Spark) -> bool:
             return True
         case Start(_, after):
             return after is not None and _less(spark, "long") is None
+        case TakeLease():
+            return "death" not in dict(spark.faults)
         case Happens(fault):
             return _less(spark, fault) is None
         case InitProducerId(
             transactional_id
         ):  # Nobody else knows a task's id before its first row.
-            return transactional_id != model.NAMES.control_id and _less(spark, "lost") is None
+            is_noticed = _less(spark, "lost") or _less(spark, "death")
+            return transactional_id != model.NAMES.control_id and not is_noticed
     return False
 
 

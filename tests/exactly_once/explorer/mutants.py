@@ -1,6 +1,8 @@
 """Wrong protocols: each has one fault, and a scenario in which the explorer must find it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -10,10 +12,12 @@ from spark_kafka_source.exactly_once import settling, slots
 from spark_kafka_source.exactly_once.decision import Decision, Winner
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
+from spark_kafka_source.exactly_once.stories import DescribeTransactions, InitProducerId, ask
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Scenario
+from tests.exactly_once.explorer.spark import TakeLease
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 
@@ -73,7 +77,38 @@ class GoesOnLate(Slots):
     def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
         yield from ()
         after_end: Any = self._generation.after_end(slot.producer)
-        return Slot(slot.transactional_id, after_end, batch_id, now_ms)
+        self._owner.note(slot.number, after_end)
+        return replace(slot, producer=after_end, batch_id=batch_id, began_ms=now_ms)
+
+
+class InheritsBlindly(Slots):
+    """A process goes on in the slots of a former one, and does not ask what has become of them."""
+
+    def inherit(self) -> Any:
+        yield from ()
+        for number, producer in enumerate(self._owner.begun):
+            following = producer and self._generation.after_end(producer)
+            if following is not None:
+                slot = Slot(number, self._id(number), following, -1, 0, is_committed=True)
+                self._slots.append(slot)
+
+
+class NotesLate(Slots):
+    """A process does not note that it is about to ask for an epoch."""
+
+    def _initialised(self, slot: Slot) -> Any:
+        return (yield from ask(InitProducerId(slot.transactional_id)))
+
+
+class NotesNewSlotsOnly(Slots):
+    """A process does not note that it goes on in a slot."""
+
+    def _continued(self, *arguments: Any) -> Any:
+        owner, self._owner = self._owner, Owner(self._owner.number)
+        try:
+            return (yield from super()._continued(*arguments))
+        finally:
+            self._owner = owner
 
 
 def seen_at_once(names: Any, looks: int) -> Any:
@@ -121,6 +156,8 @@ def commit_only(decision: Decision, *, runs_again: bool = True) -> Any:
     return True
 
 
+SHARED = partial(TakeLease, is_shared=True)
+"""A lease that two living processes have."""
 ENDED = frozenset({*COMMITTED, "CompleteAbort"})
 _ONE = Scenario(SECOND, runs=1, batches=2)
 
@@ -169,4 +206,14 @@ MUTANTS = {
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
         patches=[patch.object(settling, "is_soon_over", not_urgent)],
     ),
+    "a process inherits slots and does not ask": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}), {"slots": InheritsBlindly}
+    ),
+    "an epoch that a dead process has asked for comes late": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"death": 1}), {"slots": NotesLate}
+    ),
+    "rows that a dead process has sent come late": Mutant(
+        Scenario(SECOND, runs=1, batches=2, faults={"death": 1}), {"slots": NotesNewSlotsOnly}
+    ),
+    "two processes have one lease": Mutant(_ONE, {"take": SHARED}),
 }

@@ -6,12 +6,13 @@ Each process is a story, too. Besides requests to brokers it yields the steps be
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
@@ -87,6 +88,44 @@ class Happens:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Take a lease that no process has, or a new one. Answer: its number, and its notes."""
+
+    holder: str
+    new: int
+    """The owner number of a new lease."""
+    is_shared: bool = False
+    """A mutant: take one that another process has."""
+
+
+class Note(NamedTuple):
+    """What is about to begin, in the file of a lease."""
+
+    owner: int
+    slot: int
+    producer: ProducerId | None
+
+
+NOTES: list[Note] = []
+"""What the story that runs now has noted since its last request.
+
+A process notes it in the step in which it has heard the answer. If it dies between the two, its
+request is answered after its death.
+"""
+
+
+class Lease(Owner):
+    """A lease of a process that may die."""
+
+    def __init__(self, number: int, begun: Any) -> None:
+        super().__init__(number)
+        self.begun = begun
+
+    def note(self, slot: int, producer: ProducerId | None) -> None:
+        NOTES.append(Note(self.number, slot, producer))
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of the protocol. A mutant replaces one of them by a wrong one."""
 
@@ -96,6 +135,7 @@ class Parts:
 
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
+    take: Callable[..., Any] = TakeLease
     seen_at_rest: Callable[..., Any] = seen_at_rest
     end_earlier: Callable[..., Any] = end_earlier
 
@@ -133,37 +173,48 @@ def _aborted(story: Any, batch: BatchId, prepared: tuple[PreparedTransaction, ..
         return
 
 
-def worker(run_id: str, task: int, parts: Parts) -> Any:
-    """The worker of a run that runs this task of each micro-batch, until an attempt fails."""
+def worker(run_id: str, task: int, parts: Parts, after: int = -1, life: int = 0) -> Any:
+    """The worker of a run that runs this task of each micro-batch, until an attempt fails.
+
+    Its second life is that of a process that follows it.
+    """
     try:
-        yield from _works(run_id, task, parts)
+        yield from _works(run_id, task, parts, after, life)
     except KafkaError as error:
         return error
 
 
-def _works(run_id: str, task: int, parts: Parts) -> Any:
-    slots = parts.slots(NAMES, run_id, task << 22, parts.generation, TIMEOUT_MS)
-    batch_id, seen, has_looked = -1, None, False
+def _works(run_id: str, task: int, parts: Parts, after: int, life: int) -> Any:
+    batch_id, seen, lease = after, None, None
     while True:
         heard = yield (Await(run_id, batch_id),)
         batch_id = heard.answers[0]
-        if not has_looked:
+        if lease is None:
+            lease = yield from _leased(run_id, task, life, parts)
+            slots = parts.slots(NAMES, NAMES.space, lease, parts.generation, TIMEOUT_MS)
             seen = yield from parts.seen_at_rest(NAMES, looks=1)
             with suppress(KafkaError):  # What is left, the driver ends.
                 yield from parts.end_earlier(BatchId("q", run_id, batch_id))
-            has_looked = True
+            with suppress(KafkaError):
+                yield from slots.inherit()
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
             yield (_first(slot, (batch_id, task, 0)),)
-        slot = yield from slots.begin(batch_id, heard.now_ms)
         rows = [(batch_id, task, place) for place in range(parts.rows)]
-        slot = yield from _written(slots, slot, rows, heard.now_ms)
+        slot = yield from _written(slots, rows, heard.now_ms)
         prepared = PreparedTransaction(slot.transactional_id, slot.producer, parts.rows)
         yield (Report(run_id, batch_id, task, prepared, seen),)
 
 
-def _written(slots: Any, slot: Slot, rows: list[Row], now_ms: int) -> Any:
+def _leased(run_id: str, task: int, life: int, parts: Parts) -> Any:
+    number = (int(run_id.strip("rjudge") or 0) * TASKS + task) * 2 + life
+    take = parts.take(f"{run_id}.{task}.{life}", number << 22)
+    return Lease(*(yield (take,)).answers[0])
+
+
+def _written(slots: Any, rows: list[Row], now_ms: int) -> Any:
     """Write a task's rows. Return the slot."""
+    slot = yield from slots.begin(rows[0][0], now_ms)
     error = (yield (_first(slot, rows[0]),)).answers[0]
     if error is REFUSED_EPOCH:
         slots.retire(slot)
