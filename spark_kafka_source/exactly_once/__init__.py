@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TransactionTimedOutError,
     )
     from spark_kafka_source.exactly_once.leases import leased
+    from spark_kafka_source.exactly_once.looking import Seen
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
         Names,
@@ -66,6 +67,7 @@ __all__ = [
     "PrefixIsGroupError",
     "ReplayCheck",
     "ReplayDiffersError",
+    "Seen",
     "Slot",
     "Story",
     "TaskId",
@@ -95,6 +97,7 @@ if not TYPE_CHECKING:
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
             "leases": "leased",
+            "looking": "Seen",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",

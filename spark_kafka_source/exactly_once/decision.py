@@ -54,6 +54,13 @@ class Winner(NamedTuple):
         return PreparedTransaction(self.transactional_id, self.producer)
 
 
+class DecisionId(NamedTuple):
+    """The micro-batch of a decision, and the number of the decision about it."""
+
+    batch: BatchId
+    number: int
+
+
 class Content(NamedTuple):
     """The amount of a micro-batch's rows. By it a replay is compared with what was decided."""
 
@@ -80,8 +87,11 @@ class Decision:
     winners: tuple[Winner, ...]
     number: int = 0
     content: Content | None = None
-    control: ProducerId | None = None
-    """The id and epoch that the control id has once this is decided; None if that is not known."""
+
+    @property
+    def id(self) -> "DecisionId":
+        """What tells this decision from all others under its prefix."""
+        return DecisionId(self.batch, self.number)
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -102,7 +112,6 @@ class Decision:
             "number": self.number,
             "parts": len(starts),
             **_fields_of(self.content),
-            **({} if self.control is None else {_CONTROL: list(self.control)}),
             **({} if space == self.batch.run_id else {_OF_RUN: self.batch.run_id}),
         }
         texts = [
@@ -152,7 +161,6 @@ class Part:
     place: int
     tasks: str
     content: Content | None = None
-    control: ProducerId | None = None
     space: str = ""
     """The space of the tasks' ids."""
 
@@ -178,12 +186,11 @@ class Part:
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(found, "number", _INT63_MAX)
-        return cls(batch, number, count, place, tasks, _content(found), _control(found), space)
+        return cls(batch, number, count, place, tasks, _content(found), space)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
-_CONTROL = "control"
 _OF_RUN = "query_run"
 """The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
 
@@ -209,21 +216,6 @@ def _content(found: dict[str, object]) -> Content | None:
     return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
 
 
-def _control(found: dict[str, object]) -> ProducerId | None:
-    """Return the control id's producer; None for a decision of version 0.2.0, which has none."""
-    pair = found.get(_CONTROL)
-    if pair is None:
-        return None
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise ValueError(f"its {_CONTROL!r} is {repr(pair)[:40]}")
-    numbers = {"producer": pair[0], "epoch": pair[1]}
-    producer_id, epoch = (
-        _number(numbers, "producer", _INT63_MAX),
-        _number(numbers, "epoch", _INT16_MAX),
-    )
-    return ProducerId(producer_id, epoch)
-
-
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
     """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
@@ -235,7 +227,7 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
     winners = tuple(_winners(names, first.space, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content, first.control)
+    return Decision(first.batch, winners, first.number, first.content)
 
 
 def _winners(names: Names, space: str, tasks: bytes) -> Iterator[Winner]:

@@ -9,7 +9,7 @@ What follows from a stop at each step:
 | a worker, as it writes | an open transaction | the next decision sweeps it |
 | the driver, before its fence | open transactions | the next driver's decision sweeps them |
 | the driver, before the record | the same, and the control id fenced | the same |
-| the driver, after the record | half a decision | the next worker's look, or fence, aborts it |
+| the driver, after the record | half a decision | the next fence aborts it |
 | the driver, after the decision | all open | the next run's first task commits them |
 | the driver, amid the ends | some open | the same |
 | the driver, amid the sweep | open leftovers | the next decision sweeps them |
@@ -19,14 +19,13 @@ What follows from a stop at each step:
 | a paused driver, before its sweep | transactions that nobody can decide | it aborts them |
 | the process of a driver, not the run | a run without memory | it reads its own last decision |
 
-**Why a sweep does no harm, whenever it comes.** The driver lists before it fences, and sweeps after
-its decision. A task looks at the control id before it begins, while no decision is about to be made
-(`looking`). Its driver may decide only if its fence gives exactly the next epoch. Take a
-transaction that another driver listed. It had begun, so its task had looked, before that driver's
-fence. So that fence lies between the look and the fence of the task's own driver, which is refused.
-A driver of the second generation fences once in a run, and lists before each record. The end of its
-decision raises the epoch as a fence does: a task that looked before the record is refused, and one
-that looked after the decision had not begun when the list was made.
+**Why a sweep does no harm, whenever it comes.** A driver sweeps only after its decision, and only
+transactions that it listed before that. Take a transaction that another driver listed. It had
+begun, so its task had looked, before that driver's decision. So the task's own driver finds two
+changes after its fence: its epoch is not the next one after the epoch that the task saw, and the
+last decision is another one. One of the two, unchanged, is proof enough. Each may change without
+another driver: a fence that is repeated after a lost answer raises the epoch twice, and brokers
+tell a decision somewhat after it is made.
 
 **What a driver remembers.** The id and epoch of the control id, the last decision, and the last one
 that it has seen committed. It settles the last decision before it makes the next one, also its own:
@@ -48,6 +47,7 @@ from spark_kafka_source.exactly_once.errors import (
     OtherDriverError,
     TransactionTimedOutError,
 )
+from spark_kafka_source.exactly_once.looking import Seen
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.settling import commit_all, settle
@@ -82,8 +82,8 @@ class Work:
     prepared: tuple[PreparedTransaction, ...]
     where: TopicPartition
     """An existing partition, at whose offset the decision is kept."""
-    seen: frozenset[ProducerId | None]
-    """The control id's producer, as each worker saw it before its first transaction of the run."""
+    seen: frozenset[Seen]
+    """What the workers saw before their first transactions of the run."""
     content: Content | None = None
     """The amount of all rows; None if it is not known."""
 
@@ -193,7 +193,7 @@ class Driver:
             return False
         if others - {each[:2] for each in last.winners}:
             own = replace(last.batch, run_id=batch.run_id)
-            mark = replace(last, batch=own, number=last.number + 1, control=None)
+            mark = replace(last, batch=own, number=last.number + 1)
             yield from self._record(mark, where)
             yield from self._make(mark)
         return True
@@ -213,20 +213,19 @@ class Driver:
         self._control = control
 
     def _check_control(self, work: Work, control: ProducerId) -> None:
-        """Raise `OtherDriverError` if another driver may have fenced since the tasks began.
+        """Raise `OtherDriverError` if another driver may have decided since the tasks began.
 
-        Nobody has fenced since they looked, or since this run's last decision. If the process of
-        the driver is new, the former one has fenced after the look.
+        A fence that is repeated, since its answer was lost, raises the epoch by more than one.
+        Then the last decision tells: it is this run's, or still the one that the tasks saw.
         """
-        last = self._last
-        is_own = last is not None and last.batch.run_id == work.batch.run_id
-        if is_own and last is not None and last.control and is_next(last.control, control):
+        last = None if self._last is None else self._last.id
+        if last is not None and last.batch.run_id == work.batch.run_id:
             return
-        if all(is_next(each, control) for each in work.seen):
-            return
-        seen = ", ".join(sorted("none" if each is None else str(each.epoch) for each in work.seen))
-        found = f"tasks saw {self._names.control_id} with epoch {seen}; now it has {control.epoch}"
-        raise OtherDriverError(self._names.prefix, found)
+        for seen in work.seen:
+            if not is_next(seen.control, control) and seen.last != last:
+                then, now = (each.batch if each else "nothing" for each in (seen.last, last))
+                found = f"{then} was decided last when a task began, and {now} is now"
+                raise OtherDriverError(self._names.prefix, found)
 
     def _check_first(self, batch: BatchId) -> Story[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
@@ -267,7 +266,7 @@ class Driver:
         """Make a decision, and commit its transactions. `leftovers` is None if none were listed."""
         winners, left_ms, now_ms, listed = yield from self._checked(work, lists=leftovers is None)
         safe_until_ms = now_ms + left_ms // 2
-        decision = Decision(work.batch, winners, number, work.content, self._after_decision())
+        decision = Decision(work.batch, winners, number, work.content)
         now_ms = yield from self._record(decision, work.where)
         if now_ms > safe_until_ms:
             yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
@@ -288,8 +287,7 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, work.batch, work.content)
-        control = self._after_decision()
-        own = Decision(work.batch, (), last.number + 1, last.content, control)
+        own = Decision(work.batch, (), last.number + 1, last.content)
         yield from self._record(own, work.where)
         yield from self._make(own)
         yield from self._sweep(leftovers | {each[:2] for each in work.prepared}, last)
@@ -321,9 +319,6 @@ class Driver:
         if self._control is None:
             raise ValueError("this driver has not fenced")
         return self._control
-
-    def _after_decision(self) -> ProducerId | None:
-        return self._generation.after_end(self._producer())
 
     # -- transactions ------------------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> 
     found = await _ended(transactions, found)
     if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
         committed = tuple(found.of(Outcome.COMMITTED))
-        accepted = replace(decision, winners=committed, number=decision.number + 1, control=None)
+        accepted = replace(decision, winners=committed, number=decision.number + 1)
         await decisions.record(look.control, accepted, where)
         await decisions.decide(look.control)
     return found

@@ -21,6 +21,7 @@ come after the end of its process. So a slot is inherited only if the transactio
 last was committed, and never while InitProducerId may be on its way.
 """
 
+import logging
 from dataclasses import dataclass, replace
 
 from spark_kafka_source.admin.transactions import (
@@ -29,6 +30,7 @@ from spark_kafka_source.admin.transactions import (
     Begun,
     TransactionDescription,
 )
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.leases import OWNER_BITS, Owner
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import (
@@ -39,6 +41,8 @@ from spark_kafka_source.exactly_once.stories import (
     describe,
 )
 from spark_kafka_source.producer import Generation, ProducerId
+
+logger = logging.getLogger(__name__)
 
 SLOT_BITS = 64 - OWNER_BITS
 """The bits of an id's attempt field that number the slots. All other bits name the worker."""
@@ -92,7 +96,11 @@ class Slots:
         }
         if not begun:
             return
-        states = yield from ask(DescribeTransactions(tuple(begun)))
+        try:
+            states = yield from ask(DescribeTransactions(tuple(begun)))
+        except KafkaError as error:
+            logger.info("The transactional ids of a former process are left alone: %s", error)
+            return
         for transactional_id, (number, producer) in begun.items():
             found: TransactionDescription | None = states[transactional_id]
             if found is None or found.state not in {ONGOING, *COMMITTED}:

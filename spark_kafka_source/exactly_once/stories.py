@@ -86,13 +86,6 @@ class EndTxn:
     commit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait for so many seconds. Answer: None."""
-
-    seconds: float
-
-
 Request = (
     ListTransactions
     | DescribeTransactions
@@ -101,7 +94,6 @@ Request = (
     | ConfirmDecision
     | RecordDecision
     | EndTxn
-    | Pause
 )
 
 

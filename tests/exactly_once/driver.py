@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Worker
+from spark_kafka_source.exactly_once import BatchId, Seen, Worker
+from spark_kafka_source.exactly_once.decision import DecisionId
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId
 from tests.exactly_once.query import TIMEOUT_MS, Query, Run
 from tests.exactly_once.steps import Step
@@ -35,8 +37,8 @@ class Orders:
     winners: list[tuple[str, int, int, int]]
     """Transactional id, producer id, epoch and how many partitions."""
     generation: int
-    seen: tuple[int, int] | None
-    """The control id's producer id and epoch, as the executors saw it."""
+    seen: Any
+    """What the executors saw: the control id's producer, and the last decision."""
     dies_at: str | None
 
 
@@ -83,6 +85,11 @@ def commit_in_process(
     return End(is_dead=False, **json.loads(process.stdout))
 
 
+def _seen(control: Any, last: Any) -> Seen:
+    producer = None if control is None else ProducerId(*control)
+    return Seen(producer, None if last is None else DecisionId(BatchId(**last[0]), last[1]))
+
+
 def main() -> None:
     """Commit, or die."""
     orders = Orders(**json.loads(sys.stdin.read()))
@@ -99,7 +106,7 @@ def main() -> None:
     found: dict[str, str | None] = {"error": None, "text": ""}
     try:
         worker = Worker(query.names, query.names.space, Generation(orders.generation), TIMEOUT_MS)
-        worker.seen = None if orders.seen is None else ProducerId(*orders.seen)
+        worker.seen = _seen(*orders.seen)
         Run(query, orders.run_id, worker).commit(orders.batch_id, winners, reached)
     except KafkaError as error:
         found = {"error": type(error).__name__, "text": str(error)}

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.driver import Driver
-from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
@@ -104,11 +105,14 @@ class Scenario:
     generation: Generation = Generation.SECOND
     runs: int = 2
     batches: int = 1
+    written: int = 0
+    """So many micro-batches have been written before."""
     rows: int = 1
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`, first rows that arrive too `late`, the `death` of a worker's
-    process, whose last requests may still arrive, and which another process follows."""
+    that die, answers that are `lost`, first rows that arrive too `late`, fences that are `repeated`
+    after a lost answer, the `death` of a worker's process, whose last requests may still arrive,
+    and which another process follows."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -135,10 +139,15 @@ class Explorer:
         scenario = self._scenario
         runs = [f"r{number}" for number in range(scenario.runs)]
         begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
-        spark = Spark(
-            scenario.batches, scenario.rows, faults=tuple(sorted(scenario.faults.items()))
-        )
-        first = State(Brokers(scenario.generation, scenario.timeout_bumps), spark, begun)
+        last = scenario.written - 1
+        faults = tuple(sorted(scenario.faults.items()))
+        spark = Spark(scenario.batches, scenario.rows, last, faults=faults)
+        brokers = Brokers(scenario.generation, scenario.timeout_bumps)
+        if scenario.written:
+            decision = Decision(BatchId("q", "former", last), ())
+            read = tuple(sorted(_rows(spark, scenario.written)))
+            brokers = brokers._replace(decision=decision, read=read)
+        first = State(brokers, spark, begun)
         seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
         while left and len(seen) < scenario.most_states:
@@ -281,6 +290,9 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
+        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated"}
+        if isinstance(result, OtherDriverError) and is_alone:
+            raise WrongError(f"there is no other driver, and: {result}")
         if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
             raise WrongError(f"nothing can be lost, and: {result}")
 
@@ -396,6 +408,9 @@ def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
             if (less := _less(spark, "lost")) is not None:
                 yield (request, "the answer is lost"), asked[0], less, _SILENT
                 yield (request, "lost"), brokers, less, _SILENT
+            is_fence = request == InitProducerId(model.NAMES.control_id)
+            if is_fence and (less := _less(spark, "repeated")) is not None:
+                yield (request, "repeated"), *_with(model.ask(asked[0], request), less)
 
 
 def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tuple[Spark, Any]]:

@@ -8,14 +8,17 @@ from unittest.mock import patch
 
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
-from spark_kafka_source.exactly_once import settling, slots
+from spark_kafka_source.exactly_once import looking, settling, slots
 from spark_kafka_source.exactly_once.decision import Decision, Winner
-from spark_kafka_source.exactly_once.driver import Driver
+from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
+from spark_kafka_source.exactly_once.errors import OtherDriverError
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import DescribeTransactions, InitProducerId, ask
+from spark_kafka_source.exactly_once.stories import FetchDecision, InitProducerId, ask
+from spark_kafka_source.producer import ProducerId, is_next
 from spark_kafka_source.producer.generation import Generation
+from tests.exactly_once.explorer.brokers import NAMES
 from tests.exactly_once.explorer.exploring import Scenario
 from tests.exactly_once.explorer.spark import TakeLease
 
@@ -32,6 +35,26 @@ class Mutant(NamedTuple):
 
 class FencesWithoutCheck(Driver):
     """It decides although another driver has fenced since its tasks looked."""
+
+    def _check_control(self, *_: Any) -> None:
+        pass
+
+
+class ComparesEpochs(Driver):
+    """It takes its own fence for another driver's, if that is repeated."""
+
+    def _check_control(self, work: Work, control: ProducerId) -> None:
+        if not all(is_next(each.control, control) for each in work.seen):
+            raise OtherDriverError(NAMES.prefix, "the epoch")
+
+
+class ReadsBeforeItFences(Driver):
+    """It believes in the last decision before its fence. Another one may come between."""
+
+    def _take_control(self, work: Work) -> Any:
+        last = yield from ask(FetchDecision())
+        yield from super()._take_control(work)
+        self._last = last
 
     def _check_control(self, *_: Any) -> None:
         pass
@@ -69,6 +92,14 @@ class ForgetsRun(Driver):
 
     def _sweep(self, *_: Any) -> Any:
         yield from ()
+
+
+class AbortsUnmarked(Driver):
+    """An abort ends transactions of other runs, and leaves no mark."""
+
+    def _marked(self, *_: Any) -> Any:
+        yield from ()
+        return True
 
 
 class GoesOnLate(Slots):
@@ -109,14 +140,6 @@ class NotesNewSlotsOnly(Slots):
             return (yield from super()._continued(*arguments))
         finally:
             self._owner = owner
-
-
-def seen_at_once(names: Any, looks: int) -> Any:
-    """A look that takes a driver's epoch before its decision is made or aborted."""
-    del looks
-    found = yield from ask(DescribeTransactions((names.control_id,)))
-    state = found[names.control_id]
-    return None if state is None else state.producer
 
 
 def ends_nothing(_: Any) -> Any:
@@ -165,12 +188,20 @@ MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
     ),
+    "only epochs are compared": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"repeated": 1}), {"driver": ComparesEpochs}
+    ),
+    "the last decision is read before the fence": Mutant(
+        Scenario(SECOND, runs=2, batches=1), {"driver": ReadsBeforeItFences}
+    ),
     "the own decision is not settled": Mutant(
         Scenario(SECOND, runs=1, batches=2, faults={"swallow": 1, "lost": 1}),
         {"driver": SettlesOthersOnly},
     ),
     "the last decision is not settled": Mutant(
-        _ONE, {"driver": SettlesNothing, "end_earlier": ends_nothing}
+        _ONE,
+        {"driver": SettlesNothing},
+        [patch.object(looking, "settle_for_others", ends_nothing)],
     ),
     "aborted without a look": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"lost": 1}), {"driver": AbortsBlindly}
@@ -185,9 +216,6 @@ MUTANTS = {
     "a slot goes on after an abort": Mutant(
         Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
         patches=[patch.object(slots, "COMMITTED", ENDED)],
-    ),
-    "a look amid a decision": Mutant(
-        Scenario(SECOND, runs=1, batches=1), {"seen_at_rest": seen_at_once}
     ),
     "outcomes by epoch, and a timeout raises it twice": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}, timeout_bumps=2),
@@ -205,6 +233,10 @@ MUTANTS = {
     "committed although it is soon over": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
         patches=[patch.object(settling, "is_soon_over", not_urgent)],
+    ),
+    "an abort leaves no mark": Mutant(
+        Scenario(SECOND, runs=2, batches=2, written=1, faults={"lost": 1}),
+        {"driver": AbortsUnmarked},
     ),
     "a process inherits slots and does not ask": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}), {"slots": InheritsBlindly}

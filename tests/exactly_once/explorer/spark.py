@@ -4,7 +4,6 @@ Each process is a story, too. Besides requests to brokers it yields the steps be
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.exactly_once.leases import Owner
-from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
+from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.generation import Generation
@@ -49,7 +48,7 @@ class Report:
     batch_id: int
     task: int
     prepared: PreparedTransaction
-    seen: ProducerId | None
+    seen: Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +135,7 @@ class Parts:
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
     take: Callable[..., Any] = TakeLease
-    seen_at_rest: Callable[..., Any] = seen_at_rest
-    end_earlier: Callable[..., Any] = end_earlier
+    look: Callable[..., Any] = look
 
 
 def driver(run_id: str, parts: Parts) -> Any:
@@ -185,18 +183,15 @@ def worker(run_id: str, task: int, parts: Parts, after: int = -1, life: int = 0)
 
 
 def _works(run_id: str, task: int, parts: Parts, after: int, life: int) -> Any:
-    batch_id, seen, lease = after, None, None
+    batch_id, seen = after, None
     while True:
         heard = yield (Await(run_id, batch_id),)
         batch_id = heard.answers[0]
-        if lease is None:
+        if seen is None:
             lease = yield from _leased(run_id, task, life, parts)
             slots = parts.slots(NAMES, NAMES.space, lease, parts.generation, TIMEOUT_MS)
-            seen = yield from parts.seen_at_rest(NAMES, looks=1)
-            with suppress(KafkaError):  # What is left, the driver ends.
-                yield from parts.end_earlier(BatchId("q", run_id, batch_id))
-            with suppress(KafkaError):
-                yield from slots.inherit()
+            seen = yield from parts.look(NAMES, BatchId("q", run_id, batch_id))
+            yield from slots.inherit()
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
             yield (_first(slot, (batch_id, task, 0)),)
