@@ -147,16 +147,16 @@ class Driver:
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
     ) -> Story[None]:
-        """Abort what the prefix has open, unless it is decided.
+        """Abort what is open under the prefix and not decided.
 
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
         it is committed. The fence stops a process of this run that still decides. `where` is as in
         `Work`; None if no partition is known.
         """
-        told = frozenset(each[:2] for each in attempts)
-        leftovers = told | (yield from self._listed())
-        if not leftovers:
+        leftovers = told = frozenset(each[:2] for each in attempts)
+        if not told:
             return
+        listed = yield from self._listed()
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if where is None:
@@ -164,8 +164,13 @@ class Driver:
         else:
             self._control, self._last = yield from ask(ConfirmDecision(control, where))
         last = self._last
-        if where is None or not (yield from self._marked(batch, leftovers - told, where)):
-            leftovers = told
+        kept = frozenset() if last is None else frozenset(each[:2] for each in last.winners)
+        others = listed - told - kept
+        if others and where is not None and (yield from self._marked(batch, where)):
+            leftovers |= others
+        elif others:
+            left = f"{len(others)} open transactions are left to the next run or to their timeouts"
+            logger.warning("%s is aborted. %s: %s", batch, left, self._names.prefix)
         yield from self._sweep(leftovers, last)
         if last is not None and last.batch == batch:
             try:
@@ -179,9 +184,7 @@ class Driver:
         own = {each for each in listed if self._names.is_in(each[0], run_id)}
         yield from self._sweep(own | {each[:2] for each in attempts}, None)
 
-    def _marked(
-        self, batch: BatchId, others: frozenset[Transaction], where: TopicPartition
-    ) -> Story[bool]:
+    def _marked(self, batch: BatchId, where: TopicPartition) -> Story[bool]:
         """Mark that other transactions are about to be aborted. Return whether they may be.
 
         They may be those of another run, whose driver must not decide any more. It would, if the
@@ -191,11 +194,10 @@ class Driver:
         last = self._last
         if last is None or last.batch.query_id != batch.query_id:
             return False
-        if others - {each[:2] for each in last.winners}:
-            own = replace(last.batch, run_id=batch.run_id)
-            mark = replace(last, batch=own, number=last.number + 1)
-            yield from self._record(mark, where)
-            yield from self._make(mark)
+        own = replace(last.batch, run_id=batch.run_id)
+        mark = replace(last, batch=own, number=last.number + 1)
+        yield from self._record(mark, where)
+        yield from self._make(mark)
         return True
 
     # -- the control id ----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from spark_kafka_source.exactly_once import (
     Telling,
     Work,
     Worker,
+    leased,
 )
 from spark_kafka_source.producer import (
     Generation,
@@ -110,7 +111,9 @@ class Run:
         if self.worker is None or self.worker.transaction_timeout_ms != query.timeout_ms:
             with client_of(query.servers, **query.settings) as client:
                 generation = client.run(generation_of(client))
-                self.worker = Worker(query.names, query.names.space, generation, query.timeout_ms)
+                owner = leased(query.prefix, generation.name, query.servers)
+                names, timeout_ms = query.names, query.timeout_ms
+                self.worker = Worker(names, names.space, generation, timeout_ms, owner)
                 self._tell(self.worker.look(self.batch(batch_id)))
         return self.worker
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
+from spark_kafka_source.errors import KafkaTimeoutError
 from spark_kafka_source.exactly_once.decision import BatchId, Decision, DecisionId
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import Seen, look
@@ -133,6 +134,110 @@ def test_a_worker_has_so_many_slots_and_no_more() -> None:
     assert len(ids) == 1 << SLOT_BITS
     with pytest.raises(TooManySlotsError, match="1024 transactional ids"):
         told(slots.begin(0, 1_000))
+
+
+# -- what is inherited -----------------------------------------------------------------------------
+
+
+class Leased(Owner):
+    """A lease, with what a former process has begun, and the notes of this one."""
+
+    def __init__(self, *begun: ProducerId | None) -> None:
+        super().__init__(7)
+        self.begun = begun
+        self.notes: list[tuple[int, ProducerId | None]] = []
+
+    def note(self, slot: int, producer: ProducerId | None) -> None:
+        self.notes.append((slot, producer))
+
+
+def inherited(generation: Generation, owner: Owner, *states: tuple[str, int] | None) -> Slots:
+    """Slots that have asked about what was begun. Brokers tell these states and epochs."""
+    slots = Slots(NAMES, NAMES.space, owner, generation, TIMEOUT_MS)
+    ids = [slots._id(number) for number, each in enumerate(owner.begun) if each is not None]
+    found = {
+        name: each
+        and TransactionDescription(name, each[0], ProducerId(1, each[1]), TIMEOUT_MS, 5, (), 0)
+        for name, each in zip(ids, states, strict=True)
+    }
+    _, asked = told(slots.inherit(), [found])
+    assert asked == [DescribeTransactions(tuple(ids))]
+    return slots
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "PrepareCommit"])
+def test_a_slot_whose_last_transaction_was_committed_is_inherited(state: str) -> None:
+    owner = Leased(None, BEGUN)
+    slots = inherited(SECOND, owner, (state, 5))
+    slot, asked = told(slots.begin(0, 1_000))
+    assert asked == []
+    assert (slot.number, slot.producer, slot.is_guess) == (1, ProducerId(1, 5), False)
+    assert owner.notes == [(1, ProducerId(1, 5))]
+    following, _ = told(slots.begin(1, 2_000))
+    assert (following.producer, following.is_guess) == (ProducerId(1, 6), True)
+    assert owner.notes[1:] == [(1, ProducerId(1, 6))]
+
+
+def test_in_the_first_generation_nobody_inherits_while_an_epoch_may_be_on_its_way() -> None:
+    owner = Leased(BEGUN)
+    slots = inherited(FIRST, owner, ("CompleteCommit", 4))
+    slot, asked = told(slots.begin(0, 1_000), [ProducerId(1, 5)])
+    assert asked == [InitProducerId(slot.transactional_id)]
+    assert owner.notes == [(0, None), (0, ProducerId(1, 5))]
+
+
+@pytest.mark.parametrize(
+    ("generation", "state", "is_left"),
+    [
+        (SECOND, ("Ongoing", 4), True),
+        (FIRST, ("Ongoing", 4), True),
+        # Rows of the former process may be on their way, or a former coordinator tells this.
+        (SECOND, ("CompleteCommit", 4), True),
+        (SECOND, ("CompleteCommit", 3), True),
+        (FIRST, ("CompleteCommit", 3), True),
+        # Somebody else has this id, or the brokers have given it another producer id.
+        (SECOND, ("CompleteCommit", 6), True),
+        (FIRST, ("CompleteCommit", 5), True),
+        (SECOND, ("CompleteAbort", 5), False),
+        (SECOND, ("PrepareAbort", 5), False),
+        (SECOND, ("Empty", 5), False),
+        (FIRST, ("CompleteAbort", 4), False),
+        (SECOND, None, False),
+    ],
+)
+def test_any_other_slot_is_not_inherited(
+    generation: Generation, state: tuple[str, int] | None, *, is_left: bool
+) -> None:
+    """One that can still be committed is left to the next process. Any other is given up."""
+    owner = Leased(BEGUN)
+    slots = inherited(generation, owner, state)
+    assert owner.notes == ([] if is_left else [(0, None)])
+    slot, asked = told(slots.begin(0, 1_000), [ProducerId(2, 0)])
+    assert (slot.number, slot.producer) == (1, ProducerId(2, 0))
+    assert asked == [InitProducerId(slot.transactional_id)]
+
+
+def test_without_an_answer_nothing_is_inherited() -> None:
+    owner = Leased(BEGUN)
+    slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
+    story = slots.inherit()
+    next(story)
+    with pytest.raises(StopIteration):
+        story.throw(KafkaTimeoutError("no coordinator"))
+    assert told(slots.begin(0, 1_000), [ProducerId(2, 0)])[0].number == 1
+
+
+def test_what_a_new_process_begins_is_noted_before_each_request() -> None:
+    owner = Leased()
+    slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
+    story = slots.begin(0, 1_000)
+    next(story)
+    assert owner.notes == [(0, None)]
+    with pytest.raises(StopIteration) as end:
+        story.send(Heard([BEGUN], 0))
+    assert owner.notes[1:] == [(0, BEGUN)]
+    slots.retire(end.value.value)
+    assert owner.notes[2:] == [(0, None)]
 
 
 # -- the look --------------------------------------------------------------------------------------
