@@ -79,7 +79,7 @@ def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[st
         "coordinator": found.coordinator_id,
         "partitions": [each._asdict() for each in found.topic_partitions],
         "query": task.query_id if task else None,
-        "run": task.task_id.run_id if task else None,
+        "run": task.run_id if task else None,
         "batch": task.batch_id if task else None,
         "last_batch": task.last.batch.batch_id if task and task.last else None,
         "task": task.task_id.task if task else None,

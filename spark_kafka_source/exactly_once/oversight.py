@@ -43,6 +43,14 @@ class TaskTransaction:
         return query_of_prefix(self.task_id.prefix)
 
     @property
+    def run_id(self) -> str | None:
+        """The run of a decided transaction. For others it is known only from ids of 0.2.0."""
+        if self.last is not None and self.is_decided:
+            return self.last.batch.run_id
+        is_of_query = self.task_id.space == Names(self.task_id.prefix).space
+        return None if is_of_query else self.task_id.space
+
+    @property
     def batch_id(self) -> int | None:
         """The micro-batch of a decided transaction. None if undecided: then it is a later one."""
         return self.last.batch.batch_id if self.last is not None and self.is_decided else None

@@ -56,8 +56,8 @@ def test_whose_a_transaction_is(trial: Trial, client: KafkaClient) -> None:
     (later,) = run.write(1, 1)
     first, second, third = seen(client, *winners, later)
     assert (first.query_id, first.batch_id, first.is_decided) == (trial.query.query_id, 0, True)
-    assert second.task_id.run_id == run.run_id
-    assert (third.batch_id, third.is_decided) == (None, False)
+    assert second.run_id == run.run_id
+    assert (third.batch_id, third.run_id, third.is_decided) == (None, None, False)
     assert third.last is not None
     assert third.last.batch.batch_id == 0
 

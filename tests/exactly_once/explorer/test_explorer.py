@@ -46,6 +46,35 @@ def test_two_runs(generation: Generation, faults: dict[str, int]) -> None:
     Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
+@pytest.mark.slow
+def test_a_process_that_dies_and_one_that_goes_on_with_its_ids() -> None:
+    """The second one is of the same run, or of the next one."""
+    Explorer(Scenario(SECOND, runs=1, batches=2, faults={"death": 1})).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+@pytest.mark.parametrize(
+    "faults", [{"death": 1, "long": 1}, {"death": 2, "memory": 1}, {"death": 1, "lost": 1}]
+)
+def test_a_process_that_dies_and_other_faults(
+    generation: Generation, faults: dict[str, int]
+) -> None:
+    scenario = Scenario(generation, runs=1, batches=2, faults=faults, most_states=300_000)
+    Explorer(scenario).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+@pytest.mark.parametrize("faults", [{"death": 1}, {"lost": 1}])
+def test_two_runs_after_a_decision(generation: Generation, faults: dict[str, int]) -> None:
+    """Aborts leave their marks, and processes inherit from another run. Not all states."""
+    scenario = Scenario(
+        generation, runs=2, batches=2, written=1, faults=faults, most_states=300_000
+    )
+    Explorer(scenario).explore()
+
+
 @pytest.mark.parametrize(
     "name",
     [
