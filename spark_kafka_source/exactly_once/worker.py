@@ -32,9 +32,14 @@ class Worker:
         self._slots = Slots(names, space, owner, generation, transaction_timeout_ms)
 
     def look(self, batch: BatchId) -> Story[None]:
-        """Look at the brokers before the first transaction; see `looking` and `slots`."""
+        """Look at the brokers before the first transaction; see `looking` and `slots`.
+
+        Ids that are committed, where nothing is decided, tell the driver that the brokers have
+        forgotten a decision. So they are left alone.
+        """
         self.seen = yield from look(self._names, batch)
-        yield from self._slots.inherit()
+        if self.seen.last is not None:
+            yield from self._slots.inherit()
 
     def begin(self, batch_id: int) -> Story[Slot]:
         """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""
