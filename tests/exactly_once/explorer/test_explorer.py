@@ -92,7 +92,7 @@ def test_a_wrong_protocol_is_found(name: str) -> None:
 
 
 @BOTH
-@pytest.mark.long
+@pytest.mark.reliability_full
 @pytest.mark.parametrize("timeout_bumps", [1, 2])
 def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -> None:
     faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
