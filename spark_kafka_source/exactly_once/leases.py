@@ -71,7 +71,7 @@ class Lease(Owner):
 
     def __init__(
         self, path: Path, descriptor: int, number: int, begun: Sequence[ProducerId | None]
-    ):
+    ) -> None:
         super().__init__(number)
         self.begun = begun
         self._path = path
@@ -99,7 +99,8 @@ class Lease(Owner):
         try:
             self._path.unlink(missing_ok=True)
         except OSError as other:
-            raise LeaseError(f"{self._path} cannot be written ({error}) or deleted") from other
+            what = f"{self._path} can be neither written ({error}) nor deleted ({other})"
+            raise LeaseError(f"{what}. Make its folder writable, or delete the file") from other
         logger.info("No other process goes on with the transactional ids here: %s", error)
         self._is_kept = False
 

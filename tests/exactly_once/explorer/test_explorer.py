@@ -75,12 +75,15 @@ def test_two_runs_after_a_decision(generation: Generation, faults: dict[str, int
     Explorer(scenario).explore()
 
 
+def _how_long(scenario: Scenario) -> pytest.MarkDecorator:
+    if scenario.written:
+        return pytest.mark.reliability_full
+    return pytest.mark.long if scenario.runs > 1 else pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(each, marks=pytest.mark.long if mutant.scenario.runs > 1 else pytest.mark.slow)
-        for each, mutant in MUTANTS.items()
-    ],
+    [pytest.param(each, marks=_how_long(mutant.scenario)) for each, mutant in MUTANTS.items()],
 )
 def test_a_wrong_protocol_is_found(name: str) -> None:
     mutant = MUTANTS[name]
