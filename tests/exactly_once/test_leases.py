@@ -1,5 +1,6 @@
 """Leases of owner numbers: no two living processes have one. A file of no use is not used."""
 
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -235,6 +236,21 @@ def test_a_deleted_file_is_left_to_its_process(folder: Path) -> None:
     found.note(0, PRODUCER)
     number = ended(found)
     assert {lease().number, other.number}.isdisjoint({number})
+
+
+def test_a_file_that_its_process_deletes_before_it_is_locked_is_not_used(
+    left: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That process has begun what is not in the file."""
+    number, path = left
+    lock = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        path.unlink(missing_ok=True)
+        lock(descriptor, how)
+
+    monkeypatch.setattr("fcntl.flock", late)
+    assert lease().number != number
 
 
 def test_old_files_are_deleted(left: tuple[int, Path]) -> None:
