@@ -21,6 +21,7 @@ METADATA_BYTES = 4096
 _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
+_LONGEST_TOPIC = 249
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
 _TASK_SIZES = 4, 4, 8, 2, 6
 """The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
@@ -82,6 +83,14 @@ class Decision:
     content: Content | None = None
     control: ProducerId | None = None
     """The id and epoch that the control id has once this is decided; None if that is not known."""
+    write: str | None = None
+    """The topic of the write, by which it is named; "" if a column names topics.
+
+    None in a decision of version 0.2.0, which does not say it.
+    """
+
+    def __str__(self) -> str:
+        return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -100,6 +109,7 @@ class Decision:
             "parts": len(starts),
             **_fields_of(self.content),
             **({} if self.control is None else {_CONTROL: list(self.control)}),
+            **({} if self.write is None else {_WRITE: self.write}),
         }
         texts = [
             json.dumps(
@@ -123,6 +133,11 @@ class Decision:
         return b"".join(value.to_bytes(size) for value, size in sizes)
 
 
+def written_to(write: str) -> str:
+    """Return the topic or topics of a write, for an error."""
+    return f"topic {write!r}" if write else "the topics of a column"
+
+
 def part_count(winners: int) -> int:
     """Return the number of parts of a decision about so many tasks."""
     characters = (winners * sum(_TASK_SIZES) + 2) // 3 * 4
@@ -144,6 +159,7 @@ class Part:
     tasks: str
     content: Content | None = None
     control: ProducerId | None = None
+    write: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Part":
@@ -165,12 +181,13 @@ class Part:
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(found, "number", _INT63_MAX)
-        return cls(batch, number, count, place, tasks, _content(found), _control(found))
+        content, control, write = _content(found), _control(found), _write(found)
+        return cls(batch, number, count, place, tasks, content, control, write)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
-_CONTROL = "control"
+_CONTROL, _WRITE = "control", "write"
 
 
 def _fields_of(content: Content | None) -> dict[str, int]:
@@ -209,6 +226,14 @@ def _control(found: dict[str, object]) -> ProducerId | None:
     return ProducerId(producer_id, epoch)
 
 
+def _write(found: dict[str, object]) -> str | None:
+    """Return the write's topic; None for a decision of version 0.2.0, which has none."""
+    value = found.get(_WRITE)
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_TOPIC):
+        return value
+    raise ValueError(f"its {_WRITE!r} is {repr(value)[:40]}")
+
+
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
     """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
@@ -220,7 +245,7 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
     winners = tuple(_winners(names, first.batch, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content, first.control)
+    return Decision(first.batch, winners, first.number, first.content, first.control, first.write)
 
 
 def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:

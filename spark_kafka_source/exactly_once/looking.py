@@ -5,13 +5,14 @@ since. It commits what an earlier run has decided and not ended, before new rows
 """
 
 from spark_kafka_source.admin.transactions import ONGOING
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.stories import (
     DescribeTransactions,
     EndTxn,
-    FetchDecision,
+    FetchDecisions,
     Pause,
     Story,
     ask,
@@ -43,8 +44,7 @@ def seen_at_rest(names: Names, looks: int = LOOKS) -> Story[ProducerId | None]:
 
 def end_earlier(batch: BatchId) -> Story[None]:
     """Commit what another run of the query has decided, and what is still open."""
-    last: Decision | None = yield from ask(FetchDecision())
-    if last is None or last.batch.query_id != batch.query_id:
-        return
-    if last.batch.run_id != batch.run_id:
-        yield from settle_for_others(last)
+    lasts: Lasts = yield from ask(FetchDecisions())
+    for _, each in lasts.latest():
+        if each.batch.query_id == batch.query_id and each.batch.run_id != batch.run_id:
+            yield from settle_for_others(each)

@@ -7,9 +7,10 @@ from unittest.mock import patch
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
 from spark_kafka_source.exactly_once import settling, slots
-from spark_kafka_source.exactly_once.decision import Decision, Winner
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
+from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
 from spark_kafka_source.producer.generation import Generation
@@ -37,9 +38,8 @@ class SettlesOthersOnly(Driver):
     """It takes its own last decision for committed."""
 
     def _settle(self, decision: Any, **options: Any) -> Any:
-        if decision == self._last and self._control is not None and self._made(decision):
-            return True
-        return (yield from super()._settle(decision, **options))
+        if self._control is None or not self._made(decision):
+            yield from super()._settle(decision, **options)
 
     def _made(self, decision: Decision) -> bool:
         return decision.batch.run_id == "r0"
@@ -48,8 +48,10 @@ class SettlesOthersOnly(Driver):
 class SettlesNothing(Driver):
     """It takes the last decision of another run for committed."""
 
-    def _settle(self, decision: Any, **_: Any) -> Any:
+    def _settle(self, *_: Any, **__: Any) -> Any:
         yield from ()
+
+    def _is_settled(self, _: Any) -> bool:
         return True
 
 
@@ -57,7 +59,8 @@ class AbortsBlindly(Driver):
     """It aborts the transactions of a commit that raised, without a look at the decision."""
 
     def abort(self, _: Any, attempts: Any, __: Any) -> Any:
-        yield from self._sweep({each[:2] for each in attempts}, None)
+        self._lasts = Lasts()
+        yield from self._sweep({each[:2] for each in attempts})
 
 
 class ForgetsRun(Driver):
@@ -65,6 +68,50 @@ class ForgetsRun(Driver):
 
     def _sweep(self, *_: Any) -> Any:
         yield from ()
+
+
+class SettlesOneWrite(Driver):
+    """It settles the last decision of one write, and not of the others."""
+
+    def _settle_all(self, lasts: Lasts, batch: BatchId, *_: Any) -> Any:
+        yield from super()._settle_all(Lasts(lasts.kept[:1]), batch)
+
+    def _goes_on(self) -> bool:
+        return super()._goes_on() or self._control is not None
+
+
+class SparesOneWrite(Driver):
+    """It aborts what is decided of all writes but one."""
+
+    def _sweep(self, leftovers: Any) -> Any:
+        lasts, self._lasts = self._lasts, Lasts(self._lasts.kept[-1:])
+        yield from super()._sweep(leftovers)
+        self._lasts = lasts
+
+
+class RemembersOneWrite(Driver):
+    """It takes the last decision for that of each write."""
+
+    def _replayed(self, lasts: Lasts, batch: BatchId, _: str) -> Decision | None:
+        found = [each for _, each in lasts.latest() if each.batch.batch_id == batch.batch_id]
+        return found[-1] if found and found[-1].batch != batch else None
+
+
+class GivesAnotherRunUp(Driver):
+    """It takes what another run has decided about this micro-batch for final."""
+
+    def _settle_all(self, lasts: Lasts, *_: Any) -> Any:
+        for _, each in lasts.latest():
+            yield from self._settle(each, runs_again=False)
+
+
+class BelievesItsMemory(Driver):
+    """It does not begin without memory if another process of its run has decided."""
+
+    def commit(self, work: Any) -> Any:
+        if self._goes_on():
+            return (yield from self._commit(work))
+        return (yield from super().commit(work))
 
 
 class GoesOnLate(Slots):
@@ -123,6 +170,7 @@ def commit_only(decision: Decision, *, runs_again: bool = True) -> Any:
 
 ENDED = frozenset({*COMMITTED, "CompleteAbort"})
 _ONE = Scenario(SECOND, runs=1, batches=2)
+AB = ("a", "b")
 
 MUTANTS = {
     "the fence is not checked": Mutant(
@@ -164,6 +212,25 @@ MUTANTS = {
         patches=[
             patch.object(driver_module, "settle", commit_only),
         ],
+    ),
+    "one write is settled": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB, faults={"swallow": 1, "lost": 1}),
+        {"driver": SettlesOneWrite},
+    ),
+    "the decided transactions of one write are spared": Mutant(
+        Scenario(SECOND, runs=1, batches=2, writes=AB, faults={"swallow": 1, "lost": 2}),
+        {"driver": SparesOneWrite},
+    ),
+    "one memory for all writes": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB), {"driver": RemembersOneWrite}
+    ),
+    "another run's write is not repeated": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB, faults={"long": 1}),
+        {"driver": GivesAnotherRunUp},
+    ),
+    "a process that has not decided last believes its memory": Mutant(
+        Scenario(SECOND, runs=1, batches=2, writes=AB, faults={"turn": 2}),
+        {"driver": BelievesItsMemory},
     ),
     "committed although it is soon over": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
