@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ReplayDiffersError,
         TransactionTimedOutError,
     )
+    from spark_kafka_source.exactly_once.looking import Seen
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
         Names,
@@ -65,6 +66,7 @@ __all__ = [
     "PrefixIsGroupError",
     "ReplayCheck",
     "ReplayDiffersError",
+    "Seen",
     "Slot",
     "Story",
     "TaskId",
@@ -92,6 +94,7 @@ if not TYPE_CHECKING:
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
+            "looking": "Seen",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",

@@ -48,10 +48,10 @@ class Commits:
         return self._telling.tell(self._driver.commit(work))
 
     def commit_nothing(
-        self, batch: BatchId, write: str = "", content: Content | None = None
+        self, batch: BatchId, content: Content | None = None, write: str = ""
     ) -> None:
         """End what was decided before a write without rows."""
-        self._telling.tell(self._driver.commit_nothing(batch, write, content))
+        self._telling.tell(self._driver.commit_nothing(batch, content, write))
 
     def abort(
         self,

@@ -55,6 +55,14 @@ class Winner(NamedTuple):
         return PreparedTransaction(self.transactional_id, self.producer)
 
 
+class DecisionId(NamedTuple):
+    """The micro-batch of a decision, the number of the decision about it, and its write."""
+
+    batch: BatchId
+    number: int
+    write: str | None = None
+
+
 class Content(NamedTuple):
     """The amount of a micro-batch's rows. By it a replay is compared with what was decided."""
 
@@ -81,8 +89,6 @@ class Decision:
     winners: tuple[Winner, ...]
     number: int = 0
     content: Content | None = None
-    control: ProducerId | None = None
-    """The id and epoch that the control id has once this is decided; None if that is not known."""
     write: str | None = None
     """The topic of the write, by which it is named; "" if a column names topics.
 
@@ -91,6 +97,11 @@ class Decision:
 
     def __str__(self) -> str:
         return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
+
+    @property
+    def id(self) -> "DecisionId":
+        """What tells this decision from all others under its prefix."""
+        return DecisionId(self.batch, self.number, self.write)
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -108,7 +119,6 @@ class Decision:
             "number": self.number,
             "parts": len(starts),
             **_fields_of(self.content),
-            **({} if self.control is None else {_CONTROL: list(self.control)}),
             **({} if self.write is None else {_WRITE: self.write}),
         }
         texts = [
@@ -158,7 +168,6 @@ class Part:
     place: int
     tasks: str
     content: Content | None = None
-    control: ProducerId | None = None
     write: str | None = None
 
     @classmethod
@@ -181,13 +190,12 @@ class Part:
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(found, "number", _INT63_MAX)
-        content, control, write = _content(found), _control(found), _write(found)
-        return cls(batch, number, count, place, tasks, content, control, write)
+        return cls(batch, number, count, place, tasks, _content(found), _write(found))
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
-_CONTROL, _WRITE = "control", "write"
+_WRITE = "write"
 
 
 def _fields_of(content: Content | None) -> dict[str, int]:
@@ -211,21 +219,6 @@ def _content(found: dict[str, object]) -> Content | None:
     return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
 
 
-def _control(found: dict[str, object]) -> ProducerId | None:
-    """Return the control id's producer; None for a decision of version 0.2.0, which has none."""
-    pair = found.get(_CONTROL)
-    if pair is None:
-        return None
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise ValueError(f"its {_CONTROL!r} is {repr(pair)[:40]}")
-    numbers = {"producer": pair[0], "epoch": pair[1]}
-    producer_id, epoch = (
-        _number(numbers, "producer", _INT63_MAX),
-        _number(numbers, "epoch", _INT16_MAX),
-    )
-    return ProducerId(producer_id, epoch)
-
-
 def _write(found: dict[str, object]) -> str | None:
     """Return the write's topic; None for a decision of version 0.2.0, which has none."""
     value = found.get(_WRITE)
@@ -245,7 +238,7 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
     winners = tuple(_winners(names, first.batch, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content, first.control, first.write)
+    return Decision(first.batch, winners, first.number, first.content, first.write)
 
 
 def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:

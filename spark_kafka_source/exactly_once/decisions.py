@@ -152,7 +152,7 @@ class Decisions:
                 return await self._read(where, require_stable=require_stable)
             except ValueError as error:
                 failure = error
-        what = f"the last decisions in group {self._names.group_id(0)!r} cannot be read"
+        what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
         raise ProtocolError(f"{what}: {failure}") from failure
 
     async def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Lasts:

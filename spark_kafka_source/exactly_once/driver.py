@@ -9,7 +9,7 @@ What follows from a stop at each step:
 | a worker, as it writes | an open transaction | the next decision sweeps it |
 | the driver, before its fence | open transactions | the next driver's decision sweeps them |
 | the driver, before the record | the same, and the control id fenced | the same |
-| the driver, after the record | half a decision | the next worker's look, or fence, aborts it |
+| the driver, after the record | half a decision | the next fence aborts it |
 | the driver, after the decision | all open | the next run's first task commits them |
 | the driver, amid the ends | some open | the same |
 | the driver, amid the sweep | open leftovers | the next decision sweeps them |
@@ -20,14 +20,13 @@ What follows from a stop at each step:
 | the process of a driver, not the run | a run without memory | it reads its own last decision |
 | the driver, between two writes | one is decided | that one is dropped, the other is written |
 
-**Why a sweep does no harm, whenever it comes.** The driver lists before it fences, and sweeps after
-its decision. A task looks at the control id before it begins, while no decision is about to be made
-(`looking`). Its driver may decide only if its fence gives exactly the next epoch. Take a
-transaction that another driver listed. It had begun, so its task had looked, before that driver's
-fence. So that fence lies between the look and the fence of the task's own driver, which is refused.
-A driver of the second generation fences once in a run, and lists before each record. The end of its
-decision raises the epoch as a fence does: a task that looked before the record is refused, and one
-that looked after the decision had not begun when the list was made.
+**Why a sweep does no harm, whenever it comes.** A driver sweeps only after its decision, and only
+transactions that it listed before that. Take a transaction that another driver listed. It had
+begun, so its task had looked, before that driver's decision. So the task's own driver finds two
+changes after its fence: its epoch is not the next one after the epoch that the task saw, and the
+last decision is another one. One of the two, unchanged, is proof enough. Each may change without
+another driver: a fence that is repeated after a lost answer raises the epoch twice, and brokers
+tell a decision somewhat after it is made.
 
 **Several writes.** Code in foreachBatch may write a micro-batch to several topics, one write after
 the other. Each write has decisions of its own (`lasts`), and its replay is compared with these.
@@ -61,6 +60,7 @@ from spark_kafka_source.exactly_once.errors import (
     TransactionTimedOutError,
 )
 from spark_kafka_source.exactly_once.lasts import Kept, Lasts
+from spark_kafka_source.exactly_once.looking import Seen
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.settling import commit_all, settle
@@ -95,8 +95,8 @@ class Work:
     prepared: tuple[PreparedTransaction, ...]
     where: TopicPartition
     """An existing partition, at whose offset the decision is kept."""
-    seen: frozenset[ProducerId | None]
-    """The control id's producer, as each worker saw it before its first transaction of the run."""
+    seen: frozenset[Seen]
+    """What the workers saw before their first transactions of the run."""
     content: Content | None = None
     """The amount of all rows; None if it is not known."""
     write: str = ""
@@ -161,7 +161,7 @@ class Driver:
         return Verdict.WRITTEN
 
     def commit_nothing(
-        self, batch: BatchId, write: str = "", content: Content | None = None
+        self, batch: BatchId, content: Content | None = None, write: str = ""
     ) -> Story[None]:
         """End what was decided before a write without rows. About that, nobody decides."""
         lasts: Lasts = yield from ask(FetchDecisions())
@@ -218,19 +218,19 @@ class Driver:
         self._control = control
 
     def _check_control(self, work: Work, control: ProducerId) -> None:
-        """Raise `OtherDriverError` if another driver may have fenced since the tasks began.
+        """Raise `OtherDriverError` if another driver may have decided since the tasks began.
 
-        Nobody has fenced since they looked, or since this run's last decision. If the process of
-        the driver is new, the former one has fenced after the look.
+        A fence that is repeated, since its answer was lost, raises the epoch by more than one.
+        Then the last decisions tell: each is this run's, or the tasks have seen it.
         """
-        own = [each for _, each in self._lasts.kept if each.batch.run_id == work.batch.run_id]
-        if any(each.control and is_next(each.control, control) for each in own):
-            return
-        if all(is_next(each, control) for each in work.seen):
-            return
-        seen = ", ".join(sorted("none" if each is None else str(each.epoch) for each in work.seen))
-        found = f"tasks saw {self._names.control_id} with epoch {seen}; now it has {control.epoch}"
-        raise OtherDriverError(self._names.prefix, found)
+        others = {
+            each.id for _, each in self._lasts.latest() if each.batch.run_id != work.batch.run_id
+        }
+        for seen in work.seen:
+            unseen = others - seen.lasts
+            if unseen and not is_next(seen.control, control):
+                found = f"{min(str(each.batch) for each in unseen)} was decided after a task began"
+                raise OtherDriverError(self._names.prefix, found)
 
     def _check_first(self, batch: BatchId) -> Story[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
@@ -301,8 +301,7 @@ class Driver:
         """Make a decision, and commit its transactions. `leftovers` is None if none were listed."""
         winners, left_ms, now_ms, listed = yield from self._checked(work, lists=leftovers is None)
         safe_until_ms = now_ms + left_ms // 2
-        after = self._after_decision()
-        decision = Decision(work.batch, winners, number, work.content, after, work.write)
+        decision = Decision(work.batch, winners, number, work.content, work.write)
         now_ms = yield from self._record(decision, work.where)
         if now_ms > safe_until_ms:
             yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
@@ -323,8 +322,7 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, work.batch, work.content)
-        control = self._after_decision()
-        own = Decision(work.batch, (), last.number + 1, last.content, control, work.write)
+        own = Decision(work.batch, (), last.number + 1, last.content, work.write)
         yield from self._record(own, work.where)
         yield from self._make(own, work.where)
         ended = {each[:2] for each in last.winners}
@@ -357,9 +355,6 @@ class Driver:
         if self._control is None:
             raise ValueError("this driver has not fenced")
         return self._control
-
-    def _after_decision(self) -> ProducerId | None:
-        return self._generation.after_end(self._producer())
 
     # -- transactions ------------------------------------------------------------------------------
 

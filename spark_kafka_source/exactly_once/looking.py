@@ -1,50 +1,50 @@
 """A worker's look at the brokers before its first transaction in a run.
 
-It sees the epoch of the control id, by which the run's driver proves that no other driver has come
-since. It commits what an earlier run has decided and not ended, before new rows take their time.
+It sees the epoch of the control id and the last decisions. By either the run's driver proves that
+no other driver has decided since. It commits what an earlier run has decided and not ended, before
+new rows take their time.
 """
 
-from spark_kafka_source.admin.transactions import ONGOING
-from spark_kafka_source.exactly_once.decision import BatchId
+import logging
+from typing import NamedTuple
+
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import BatchId, DecisionId
 from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.stories import (
     DescribeTransactions,
-    EndTxn,
     FetchDecisions,
-    Pause,
     Story,
-    ask,
 )
 from spark_kafka_source.producer import ProducerId
 
-LOOKS = 20
-_PAUSE_SECONDS = 0.1
+logger = logging.getLogger(__name__)
 
 
-def seen_at_rest(names: Names, looks: int = LOOKS) -> Story[ProducerId | None]:
-    """Return the control id's producer while no decision is about to be made; None for a new id.
+class Seen(NamedTuple):
+    """What a worker has seen of a prefix."""
 
-    A driver decides within milliseconds. One that is still at it after so many looks, of 0.1 s
-    each, is dead or stands still, and its decision is aborted. Transactions that begin after this
-    look cannot be in a list that an earlier driver made before its decision.
-    """
-    while True:
-        described = yield from ask(DescribeTransactions((names.control_id,)))
-        found = described[names.control_id]
-        if found is None or found.state != ONGOING:
-            return None if found is None else found.producer
-        looks -= 1
-        if looks > 0:
-            yield from ask(Pause(_PAUSE_SECONDS))
-        else:
-            yield from ask(EndTxn(names.control_id, found.producer, commit=False))
+    control: ProducerId | None = None
+    """The control id's producer; None for a new id."""
+    lasts: frozenset[DecisionId] = frozenset()
+    """The decisions about the latest micro-batch."""
 
 
-def end_earlier(batch: BatchId) -> Story[None]:
-    """Commit what another run of the query has decided, and what is still open."""
-    lasts: Lasts = yield from ask(FetchDecisions())
+def look(names: Names, batch: BatchId) -> Story[Seen]:
+    """Look at the brokers, and commit what another run of the query has decided."""
+    heard = yield (DescribeTransactions((names.control_id,)), FetchDecisions())
+    described, lasts = heard.answers
+    control = described[names.control_id]
+    try:
+        yield from _end_earlier(lasts, batch)
+    except KafkaError as error:
+        logger.warning("What is decided and not ended is left to the driver: %s", error)
+    return Seen(control and control.producer, frozenset(each.id for _, each in lasts.latest()))
+
+
+def _end_earlier(lasts: Lasts, batch: BatchId) -> Story[None]:
     for _, each in lasts.latest():
         if each.batch.query_id == batch.query_id and each.batch.run_id != batch.run_id:
             yield from settle_for_others(each)

@@ -176,7 +176,7 @@ async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> 
 def _accepted(found: Finished) -> Decision:
     """Return the decision without the transactions that are lost."""
     committed, number = tuple(found.of(Outcome.COMMITTED)), found.decision.number + 1
-    return replace(found.decision, winners=committed, number=number, control=None)
+    return replace(found.decision, winners=committed, number=number)
 
 
 async def _outcomes(transactions: Transactions, lasts: Iterable[Kept]) -> list[Finished]:

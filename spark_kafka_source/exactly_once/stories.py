@@ -87,13 +87,6 @@ class EndTxn:
     commit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Wait for so many seconds. Answer: None."""
-
-    seconds: float
-
-
 Request = (
     ListTransactions
     | DescribeTransactions
@@ -102,7 +95,6 @@ Request = (
     | ConfirmDecisions
     | RecordDecision
     | EndTxn
-    | Pause
 )
 
 

@@ -20,12 +20,11 @@ from spark_kafka_source.exactly_once.stories import (
     Heard,
     InitProducerId,
     ListTransactions,
-    Pause,
     RecordDecision,
     Request,
     Story,
 )
-from spark_kafka_source.net import pause, together
+from spark_kafka_source.net import together
 from spark_kafka_source.producer import Generation, ProducerId, TransactionCoordinator
 
 T = TypeVar("T")
@@ -95,8 +94,6 @@ class Telling:
             case EndTxn(transactional_id, producer, commit):
                 pair = transactional_id, producer
                 (answer,) = await self._transactions.end([pair], commit=commit)
-            case Pause(seconds):
-                await pause(seconds)
         return answer
 
     async def _confirmed(self, request: ConfirmDecisions) -> Confirmed:

@@ -1,18 +1,14 @@
 """A process that writes for a run: its look at the brokers, and its slots."""
 
-import logging
 import time
 
 from spark_kafka_source.chance import CHANCE
-from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId
-from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
+from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.slots import RANDOM_BITS, Slot, Slots
 from spark_kafka_source.exactly_once.stories import Story
-from spark_kafka_source.producer import Beginning, Generation, ProducerId
-
-logger = logging.getLogger(__name__)
+from spark_kafka_source.producer import Beginning, Generation
 
 
 class Worker:
@@ -24,18 +20,14 @@ class Worker:
         self._names = names
         self.generation = generation
         self.transaction_timeout_ms = transaction_timeout_ms
-        self.seen: ProducerId | None = None
-        """The control id's producer, as `look` has seen it."""
+        self.seen = Seen()
+        """What `look` has seen. A plain batch needs no look."""
         owner = CHANCE.getrandbits(RANDOM_BITS)
         self._slots = Slots(names, run_id, owner, generation, transaction_timeout_ms)
 
     def look(self, batch: BatchId) -> Story[None]:
         """Look at the brokers before the first transaction; see `looking`."""
-        self.seen = yield from seen_at_rest(self._names)
-        try:
-            yield from end_earlier(batch)
-        except KafkaError as error:
-            logger.warning("What is decided and not ended is left to the driver: %s", error)
+        self.seen = yield from look(self._names, batch)
 
     def begin(self, batch_id: int) -> Story[Slot]:
         """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.benchmarks.session import session
+from tests.benchmarks.sources import CEILING
 
 _WARM_UP = 3  # Micro-batches that run code for the first time.
 _PATIENCE_SECONDS = 300
@@ -32,8 +34,20 @@ def scan(spark: SparkSession, source: str, options: Mapping[str, str]) -> float:
 def stream(spark: SparkSession, source: str, options: Mapping[str, str], batches: int) -> float:
     """Run micro-batches into the sink `noop`. Return the median seconds of `addBatch`."""
     rows = spark.readStream.format(source).options(**options).load()
+    return _median_seconds(rows.writeStream.format("noop"), batches)
+
+
+def write(
+    spark: SparkSession, rows: Mapping[str, str], sink: str, options: Mapping[str, str]
+) -> float:
+    """Write micro-batches of ready rows. Return the median seconds of `addBatch`."""
+    ready = spark.readStream.format(CEILING).options(**rows).load().select("key", "value")
+    return _median_seconds(ready.writeStream.format(sink).options(**options), 20)
+
+
+def _median_seconds(writing: DataStreamWriter, batches: int) -> float:
     with tempfile.TemporaryDirectory() as checkpoint:
-        query = rows.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+        query = writing.option("checkpointLocation", checkpoint).start()
         deadline = time.monotonic() + _PATIENCE_SECONDS
         try:
             while len(took := _with_rows(query.recentProgress)) < _WARM_UP + batches:
@@ -49,7 +63,7 @@ def _with_rows(progress: Iterable[StreamingQueryProgress]) -> list[int]:
     return [each["durationMs"]["addBatch"] for each in progress if each["numInputRows"]]
 
 
-_RUNS: Mapping[str, Callable[..., float]] = {"scan": scan, "stream": stream}
+_RUNS: Mapping[str, Callable[..., float]] = {"scan": scan, "stream": stream, "write": write}
 
 
 def main() -> None:

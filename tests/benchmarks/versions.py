@@ -7,6 +7,7 @@ version has a Spark session of its own, and the peer and the floor share a third
 
     scans       seconds of a scan, and how many times as fast as the peer each version is
     micro       milliseconds of a micro-batch, and how much longer than the floor it takes
+    sinks       milliseconds of a micro-batch that writes, beside the peer's, also exactly once
     together    round trips of a task that reads 64 small partitions, each trip 20 ms
     imports     milliseconds to import the package, over pyspark's own imports
     calls       microseconds of one call of a consumer or a producer
@@ -30,6 +31,7 @@ from tests.benchmarks import one_call, one_version
 from tests.benchmarks.delay import delayed
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
 from tests.benchmarks.page import add_page, publish, table
+from tests.benchmarks.produce import new_topic
 from tests.benchmarks.scan import Case, filled
 from tests.benchmarks.session import broker
 from tests.benchmarks.sources import CEILING, FAST, PEER, PLAIN
@@ -42,6 +44,7 @@ BEFORE, NOW, FLOOR = "before", "now", "floor"
 CASES = (*map(Case, CODECS), Case("lz4", 2048, rows=1_000_000))
 LISTENERS = (("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512"))
 MICRO = ((16, PLAIN), (64, PLAIN), (256, TOGETHER))
+SINK_TASKS, OURS, EXACT = (4, 16, 64), "pykafka", "exactly once"
 SMALL_PARTITIONS, ROUND_TRIP_MS = 64, 20.0
 IMPORTS = {
     "the options": ("spark.source", "spark.data_source"),
@@ -65,6 +68,10 @@ class Session:
     def stream(self, source: str, options: Mapping[str, str], batches: int = 20) -> float:
         """Return the median seconds of a micro-batch."""
         return self._order(run="stream", source=source, options=options, batches=batches)
+
+    def write(self, rows: Mapping[str, str], sink: str, options: Mapping[str, str]) -> float:
+        """Return the median seconds of a micro-batch that writes ready rows."""
+        return self._order(run="write", rows=rows, sink=sink, options=options)
 
     def _order(self, **order: object) -> float:
         assert self._process.stdin is not None
@@ -185,6 +192,47 @@ def _micro_batches(
     return interleaved(ways, runs)
 
 
+def _sinks(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
+    """Write small micro-batches with both versions and the peer, at least and exactly once."""
+    rows = []
+    with broker() as kafka:
+        for tasks in SINK_TASKS:
+            seconds = _written(kafka, sessions, tasks, arguments.runs)
+            took = {name: f"{each * 1000:.0f}" for name, each in medians(seconds).items()}
+            ratios = [str(Ratio.of(seconds, each, PEER)) for each in (BEFORE, NOW)]
+            more = [
+                f"{1000 * median(_differences(seconds, exact, plain)):+.0f}"
+                for exact, plain in ((f"{EXACT} {BEFORE}", BEFORE), (f"{EXACT} {NOW}", NOW))
+            ]
+            rows.append([f"{tasks} tasks of 10 rows", *took.values(), *ratios, *more])
+    ways = ("peer ms", "before ms", "now ms", "exactly once before ms", "exactly once now ms")
+    head = ("micro-batch", *ways, "before/peer", "now/peer", "more before ms", "more now ms")
+    yield from table(head, rows)
+
+
+def _written(kafka: LocalKafka, sessions: Sessions, tasks: int, runs: int) -> Seconds:
+    ready = {"partitions": str(tasks), "rows": "10", "valueBytes": "150"}
+    exactly = {"deliveryGuarantee": "exactly-once"}
+
+    def run(session: Session, sink: str, given: dict[str, str]) -> float:
+        with new_topic(kafka, tasks, None) as topic:
+            to = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic}
+            return session.write(ready, sink, to | given)
+
+    ways: dict[str, Callable[[], float]] = {
+        PEER: partial(run, sessions.other, PEER, {}),
+        BEFORE: partial(run, sessions.before, OURS, {}),
+        NOW: partial(run, sessions.now, OURS, {}),
+        f"{EXACT} {BEFORE}": partial(run, sessions.before, OURS, exactly),
+        f"{EXACT} {NOW}": partial(run, sessions.now, OURS, exactly),
+    }
+    return interleaved(ways, runs)
+
+
+def _differences(seconds: Seconds, over: str, under: str) -> list[float]:
+    return [more - less for more, less in zip(seconds[over], seconds[under], strict=True)]
+
+
 def _together(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Read 64 small partitions in one task, without a delay and with one."""
     (port,) = free_ports(1)
@@ -276,6 +324,7 @@ def _options(bootstrap_servers: str, topic: str) -> dict[str, str]:
 _TABLES: Mapping[str, Callable[[Sessions, argparse.Namespace], Iterator[str]]] = {
     "scans": _scans,
     "micro": _micro,
+    "sinks": _sinks,
     "together": _together,
     "imports": _imports,
     "calls": _calls,

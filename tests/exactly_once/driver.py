@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Worker
+from spark_kafka_source.exactly_once import BatchId, Seen, Worker
+from spark_kafka_source.exactly_once.decision import DecisionId
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId
 from tests.exactly_once.query import TIMEOUT_MS, Query, Run
 from tests.exactly_once.steps import Step
@@ -35,8 +37,8 @@ class Orders:
     winners: list[tuple[str, int, int, int]]
     """Transactional id, producer id, epoch and how many partitions."""
     generation: int
-    seen: tuple[int, int] | None
-    """The control id's producer id and epoch, as the executors saw it."""
+    seen: Any
+    """What the executors saw: the control id's producer, and the last decision."""
     dies_at: str | None
 
 
@@ -65,7 +67,7 @@ def commit_in_process(
         batch_id,
         [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
         worker.generation.value,
-        worker.seen,
+        (worker.seen.control, [*worker.seen.lasts]),
         dies_at.name if dies_at else None,
     )
     process = subprocess.run(
@@ -81,6 +83,12 @@ def commit_in_process(
         return End(is_dead=True)
     assert process.returncode == 0, process.stderr
     return End(is_dead=False, **json.loads(process.stdout))
+
+
+def _seen(control: Any, lasts: Any) -> Seen:
+    producer = None if control is None else ProducerId(*control)
+    ids = (DecisionId(BatchId(**batch), *rest) for batch, *rest in lasts)
+    return Seen(producer, frozenset(ids))
 
 
 def main() -> None:
@@ -99,7 +107,7 @@ def main() -> None:
     found: dict[str, str | None] = {"error": None, "text": ""}
     try:
         worker = Worker(query.names, orders.run_id, Generation(orders.generation), TIMEOUT_MS)
-        worker.seen = None if orders.seen is None else ProducerId(*orders.seen)
+        worker.seen = _seen(*orders.seen)
         Run(query, orders.run_id, worker).commit(orders.batch_id, winners, reached)
     except KafkaError as error:
         found = {"error": type(error).__name__, "text": str(error)}

@@ -6,19 +6,20 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
-from spark_kafka_source.exactly_once.looking import LOOKS, seen_at_rest
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
+from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots, TooManySlotsError
 from spark_kafka_source.exactly_once.stories import (
     DescribeTransactions,
-    EndTxn,
     Heard,
     InitProducerId,
-    Pause,
     Request,
     Story,
 )
 from spark_kafka_source.producer import Generation, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 NAMES = Names("p")
@@ -138,25 +139,17 @@ def test_a_worker_has_so_many_slots_and_no_more() -> None:
 # -- the look --------------------------------------------------------------------------------------
 
 
-def of_control(state: str, epoch: int) -> dict[str, TransactionDescription]:
-    producer = ProducerId(9, epoch)
-    return {"p.control": TransactionDescription("p.control", state, producer, 1, 5, (), 0)}
+def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
+    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, Lasts()])
+    assert found == Seen()
 
 
-def test_a_look_waits_for_a_decision_that_is_about_to_be_made() -> None:
-    answers = [of_control("Ongoing", 1), None, of_control("CompleteCommit", 2)]
-    seen, asked = told(seen_at_rest(NAMES), answers)
-    assert seen == ProducerId(9, 2)
-    assert [type(each) for each in asked] == [DescribeTransactions, Pause, DescribeTransactions]
-
-
-def test_a_decision_that_is_left_half_made_is_aborted_after_a_while() -> None:
-    waits = [of_control("Ongoing", 1), None] * (LOOKS - 1)
-    ended = [of_control("Ongoing", 1), ProducerId(9, 2), of_control("CompleteAbort", 2)]
-    seen, asked = told(seen_at_rest(NAMES), [*waits, *ended])
-    assert seen == ProducerId(9, 2)
-    assert EndTxn("p.control", ProducerId(9, 1), commit=False) in asked
-
-
-def test_a_new_prefix_has_no_producer() -> None:
-    assert told(seen_at_rest(NAMES), [{"p.control": None}])[0] is None
+def test_a_look_tells_the_latest_decisions_also_of_another_query() -> None:
+    control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
+    batches = [BatchId("other", "s", number) for number in (4, 3, 4)]
+    lasts = [Decision(each, (), 2, write=write) for each, write in zip(batches, "abc", strict=True)]
+    kept = [Kept(TopicPartition(str(each.write), 0), each) for each in lasts]
+    answers = [{"p.control": control}, Lasts(tuple(kept))]
+    found, asked = told(look(NAMES, BatchId("q", "r", 0)), answers)
+    assert found == Seen(ProducerId(9, 1), frozenset({lasts[0].id, lasts[2].id}))
+    assert len(asked) == 2

@@ -1,11 +1,12 @@
 """One attempt of one task to write its rows, and its message to the driver."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId
+from spark_kafka_source.exactly_once import Seen
+from spark_kafka_source.producer import Generation, PreparedTransaction
 
 _QUERY_ID = "sql.streaming.queryId"
 _BATCH_ID = "streaming.sql.batchId"
@@ -59,7 +60,7 @@ class Written(WriterCommitMessage):
     """The transaction of the rows, if they are written exactly once."""
     fingerprint: int | None = None
     """The checksum of the rows' keys and values, if replays are compared by it."""
-    seen: ProducerId | None = None
-    """The producer of the driver's transactional id, as the task's process saw it first."""
+    seen: Seen = field(default_factory=Seen)
+    """What the task's process has seen of the prefix before its first transaction of the run."""
     generation: Generation = Generation.FIRST
     """The generation of the transaction."""

@@ -227,7 +227,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
             elif (where := _where(written)) is None:
-                commits.commit_nothing(batch, self.write, self._content(written))
+                commits.commit_nothing(batch, self._content(written), self.write)
             else:
                 seen = frozenset(each.seen for each in written if each.prepared is not None)
                 content = self._content(written)

@@ -19,7 +19,6 @@ from spark_kafka_source.exactly_once.stories import (
     FetchDecisions,
     InitProducerId,
     ListTransactions,
-    Pause,
     RecordDecision,
     Request,
 )
@@ -121,8 +120,6 @@ def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
             return brokers._replace(recorded=Kept(where, decision)), None
         case EndTxn(transactional_id, producer, commit):
             return _end(brokers, transactional_id, producer, commit=commit)
-        case Pause():
-            return brokers, None
 
 
 def produce(

@@ -92,7 +92,7 @@ class Scenario:
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, another process of the driver whose `turn` it is,
     errors that code may `swallow`, attempts of a `worker` that die, answers that are `lost`,
-    first rows that arrive too `late`."""
+    first rows that arrive too `late`, fences that are `repeated` after a lost answer."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -225,7 +225,7 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
-        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"turn"}
+        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated", "turn"}
         if isinstance(result, OtherDriverError) and is_alone:
             raise WrongError(f"there is no other driver, and: {result}")
         if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
@@ -333,6 +333,9 @@ def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
             if (less := _less(spark, "lost")) is not None:
                 yield (request, "the answer is lost"), asked[0], less, _SILENT
                 yield (request, "lost"), brokers, less, _SILENT
+            is_fence = request == InitProducerId(model.NAMES.control_id)
+            if is_fence and (less := _less(spark, "repeated")) is not None:
+                yield (request, "repeated"), *_with(model.ask(asked[0], request), less)
 
 
 def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tuple[Spark, Any]]:

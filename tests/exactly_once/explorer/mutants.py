@@ -6,14 +6,17 @@ from unittest.mock import patch
 
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
-from spark_kafka_source.exactly_once import settling, slots
+from spark_kafka_source.exactly_once import looking, settling, slots
 from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
-from spark_kafka_source.exactly_once.driver import Driver
+from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
+from spark_kafka_source.exactly_once.errors import OtherDriverError
 from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import DescribeTransactions, ask
+from spark_kafka_source.exactly_once.stories import FetchDecisions, ask
+from spark_kafka_source.producer import ProducerId, is_next
 from spark_kafka_source.producer.generation import Generation
+from tests.exactly_once.explorer.brokers import NAMES
 from tests.exactly_once.explorer.exploring import Scenario
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
@@ -29,6 +32,26 @@ class Mutant(NamedTuple):
 
 class FencesWithoutCheck(Driver):
     """It decides although another driver has fenced since its tasks looked."""
+
+    def _check_control(self, *_: Any) -> None:
+        pass
+
+
+class ComparesEpochs(Driver):
+    """It takes its own fence for another driver's, if that is repeated."""
+
+    def _check_control(self, work: Work, control: ProducerId) -> None:
+        if not all(is_next(each.control, control) for each in work.seen):
+            raise OtherDriverError(NAMES.prefix, "the epoch")
+
+
+class ReadsBeforeItFences(Driver):
+    """It believes in the last decisions before its fence. Another one may come between."""
+
+    def _take_control(self, work: Work) -> Any:
+        lasts = yield from ask(FetchDecisions())
+        yield from super()._take_control(work)
+        self._lasts = lasts
 
     def _check_control(self, *_: Any) -> None:
         pass
@@ -123,14 +146,6 @@ class GoesOnLate(Slots):
         return Slot(slot.transactional_id, after_end, batch_id, now_ms)
 
 
-def seen_at_once(names: Any, looks: int) -> Any:
-    """A look that takes a driver's epoch before its decision is made or aborted."""
-    del looks
-    found = yield from ask(DescribeTransactions((names.control_id,)))
-    state = found[names.control_id]
-    return None if state is None else state.producer
-
-
 def ends_nothing(_: Any) -> Any:
     """A worker that leaves what was decided to its driver."""
     yield from ()
@@ -176,12 +191,20 @@ MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
     ),
+    "only epochs are compared": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"repeated": 1}), {"driver": ComparesEpochs}
+    ),
+    "the last decision is read before the fence": Mutant(
+        Scenario(SECOND, runs=2, batches=1), {"driver": ReadsBeforeItFences}
+    ),
     "the own decision is not settled": Mutant(
         Scenario(SECOND, runs=1, batches=2, faults={"swallow": 1, "lost": 1}),
         {"driver": SettlesOthersOnly},
     ),
     "the last decision is not settled": Mutant(
-        _ONE, {"driver": SettlesNothing, "end_earlier": ends_nothing}
+        _ONE,
+        {"driver": SettlesNothing},
+        [patch.object(looking, "settle_for_others", ends_nothing)],
     ),
     "aborted without a look": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"lost": 1}), {"driver": AbortsBlindly}
@@ -196,9 +219,6 @@ MUTANTS = {
     "a slot goes on after an abort": Mutant(
         Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
         patches=[patch.object(slots, "COMMITTED", ENDED)],
-    ),
-    "a look amid a decision": Mutant(
-        Scenario(SECOND, runs=1, batches=1), {"seen_at_rest": seen_at_once}
     ),
     "outcomes by epoch, and a timeout raises it twice": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}, timeout_bumps=2),

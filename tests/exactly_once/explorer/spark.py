@@ -4,7 +4,6 @@ Each process is a story, too. Besides requests to brokers it yields the steps be
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
-from spark_kafka_source.exactly_once.looking import end_earlier, seen_at_rest
+from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.generation import Generation
@@ -59,7 +58,7 @@ class Report:
     write: str
     task: int
     prepared: PreparedTransaction
-    seen: ProducerId | None
+    seen: Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +109,7 @@ class Parts:
 
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
-    seen_at_rest: Callable[..., Any] = seen_at_rest
-    end_earlier: Callable[..., Any] = end_earlier
+    look: Callable[..., Any] = look
 
     def of(self, run_id: str) -> tuple[str, ...]:
         """Return the writes of a run in their order. All runs but the first have the other one."""
@@ -171,16 +169,13 @@ def worker(run_id: str, task: int, parts: Parts) -> Any:
 
 def _works(run_id: str, task: int, parts: Parts) -> Any:
     slots = parts.slots(NAMES, run_id, task << 22, parts.generation, TIMEOUT_MS)
-    at, seen, has_looked = (-1, 0), None, False
+    at, seen = (-1, 0), None
     while True:
         heard = yield (Await(run_id, at),)
         at = heard.answers[0]
         batch_id, write = at[0], parts.of(run_id)[at[1]]
-        if not has_looked:
-            seen = yield from parts.seen_at_rest(NAMES, looks=1)
-            with suppress(KafkaError):  # What is left, the driver ends.
-                yield from parts.end_earlier(BatchId("q", run_id, batch_id))
-            has_looked = True
+        if seen is None:
+            seen = yield from parts.look(NAMES, BatchId("q", run_id, batch_id))
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
             yield (_first(slot, (batch_id, write, task, 0)),)

@@ -20,6 +20,7 @@ BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.n
         {"memory": 1, "worker": 1},
         {"swallow": 1, "lost": 1},
         {"lost": 1, "long": 1},
+        {"repeated": 2},
     ],
     ids="-".join,
 )
@@ -61,8 +62,13 @@ def test_tasks_with_two_rows(generation: Generation) -> None:
 
 @BOTH
 @pytest.mark.slow
-def test_two_runs(generation: Generation) -> None:
-    Explorer(Scenario(generation, runs=2, batches=1)).explore()
+@pytest.mark.parametrize(
+    "faults",
+    [{}, pytest.param({"repeated": 1}, marks=pytest.mark.reliability_full)],
+    ids=["", "repeated"],
+)
+def test_two_runs(generation: Generation, faults: dict[str, int]) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +88,7 @@ def test_a_wrong_protocol_is_found(name: str) -> None:
 
 
 @BOTH
-@pytest.mark.long
+@pytest.mark.reliability_full
 @pytest.mark.parametrize("timeout_bumps", [1, 2])
 def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -> None:
     faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
@@ -91,14 +97,13 @@ def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -
 
 
 @BOTH
-@pytest.mark.slow
 @pytest.mark.reliability_full
 def test_two_runs_with_two_writes(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
 
 
 @BOTH
-@pytest.mark.long
+@pytest.mark.reliability_full
 def test_two_runs_and_a_long_time(generation: Generation) -> None:
     """Not all states: there are more than a million."""
     faults = {"long": 1}

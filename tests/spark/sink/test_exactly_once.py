@@ -16,7 +16,8 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import BatchId, Commits, Content, Names, Work, endings
+from spark_kafka_source.exactly_once import BatchId, Commits, Content, Names, Seen, Work, endings
+from spark_kafka_source.exactly_once.decision import DecisionId
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -61,7 +62,7 @@ from tests.spark.sink.settings import parsed, values
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 IN_STREAM = Attempt(3, 0, "q", RUN, 7)
 ID = f"pykafka-q.{RUN}.3"
-SEEN = ProducerId(7, 0)
+SEEN = Seen(ProducerId(7, 0))
 TRANSACTION = PreparedTransaction(f"{ID}.0", ProducerId(1000, 0))
 WRITTEN = Written(IN_STREAM, 1, 1, "t", TRANSACTION, seen=SEEN)
 BATCH = BatchId("q", RUN, 7)
@@ -204,13 +205,14 @@ def test_a_task_tells_what_its_process_saw(
 ) -> None:
     found = guarantee(broker)
     first = write(found, IN_STREAM, "a")
-    assert first.seen is None
+    assert first.seen == Seen()
     found.commit([first], 7)
-    assert write(found, replace(IN_STREAM, batch_id=8), "b").seen is None
+    assert write(found, replace(IN_STREAM, batch_id=8), "b").seen == first.seen
     be_a_new_process(monkeypatch)
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
     control = broker.cluster.transactions["pykafka-q.control"]
-    assert other.seen == (control.producer_id, control.epoch)
+    assert other.seen.control == (control.producer_id, control.epoch)
+    assert other.seen.lasts == {DecisionId(BATCH, 0, "t")}
     is_second = bool(broker.cluster.features)
     assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 
@@ -218,8 +220,9 @@ def test_a_task_tells_what_its_process_saw(
 def test_what_a_task_cannot_commit_is_left_to_the_driver(
     broker: MemoryBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    denied = error_named("GROUP_AUTHORIZATION_FAILED")
-    broker.control(OffsetFetchRequest, denied, times=1)
+    decided_by(broker, OTHER_RUN)
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    broker.control(EndTxnRequest, denied, times=1)
     written = write(guarantee(broker), IN_STREAM, "a")
     assert "left to the driver" in caplog.text
     assert state(broker, written) == "Ongoing"
@@ -470,14 +473,16 @@ class FakeCommit:
             raise self.fails
 
     contents: list[Content | None] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
 
     def commit(self, work: Work) -> None:
         self.contents.append(work.content)
+        self.writes.append(work.write)
         self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
 
-    def commit_nothing(self, batch: BatchId, content: Content | None) -> None:
+    def commit_nothing(self, batch: BatchId, content: Content | None, write: str) -> None:
         self.contents.append(content)
-        self._call("commit nothing", batch)
+        self._call("commit nothing", batch, write)
 
     def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
         self._call("abort", batch, attempts, where)
@@ -516,8 +521,14 @@ def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     ((prefix, found),) = made
     assert prefix == "pykafka-q"
     where = TopicPartition("s", 0)
-    assert found.calls == [("commit", BATCH, [TRANSACTION, other], where, {SEEN, None})]
+    assert found.calls == [("commit", BATCH, [TRANSACTION, other], where, {SEEN, Seen()})]
     assert found.contents == [Content(3, 6)]
+
+
+def test_a_write_is_named_by_its_topic_or_by_none(made: list[tuple[str, FakeCommit]]) -> None:
+    for topic in (" t ", ""):
+        guarantee(topic=topic).commit([WRITTEN], 7)
+    assert made[0][1].writes == ["t", ""]
 
 
 def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
@@ -542,7 +553,7 @@ def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     guarantee().commit([EMPTY], 7)
-    assert made[0][1].calls == [("commit nothing", BATCH)]
+    assert made[0][1].calls == [("commit nothing", BATCH, "t")]
 
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
