@@ -18,7 +18,10 @@ def open_transaction(
     """Return the open transaction's state. Raises `TransactionTimedOutError` if it has changed."""
     name = transaction.transactional_id
     if found is None or found.state != ONGOING or found.producer != transaction.producer:
-        reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
+        reason = (
+            "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted. If"
+            " foreachBatch writes in several threads at once, write one after the other"
+        )
         raise TransactionTimedOutError(f"{name} is {stands(found)}: {reason}")
     written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
     if transaction.partition_count and written != transaction.partition_count:

@@ -97,7 +97,8 @@ class OtherDriverError(RemoteError):
         return (
             f"Another driver now decides under {self.prefix!r}, so this one must not. If it runs "
             "the same query elsewhere, that one goes on; if two queries share the prefix, give "
-            f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
+            f"each its own ('{PREFIX_OPTION}'); if foreachBatch writes in several threads at once, "
+            f"write one after the other. What was found: {self.found}"
         )
 
 

@@ -137,9 +137,9 @@ def test_a_write_without_rows_ends_what_is_decided_of_the_others(
     in_memory_writes: list[Trial],
 ) -> None:
     decided(start(in_memory_writes)[0])
-    runs = start(in_memory_writes)
-    runs[1].commit(0, [])
+    in_memory_writes[1].query.start().commit(0, [])  # No task has looked.
     judge(in_memory_writes)
+    runs = start(in_memory_writes)
     runs[0].commit(0, runs[0].write(0))
     judge(in_memory_writes)
 
