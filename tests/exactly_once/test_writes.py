@@ -60,21 +60,29 @@ def judge(writes: list[Trial]) -> None:
 @pytest.mark.parametrize("step", [Step.RECORDED, Step.DECIDED, Step.ONE_ENDED, Step.ENDED])
 @pytest.mark.parametrize("dies_in", [0, 1], ids=["first", "second"])
 def test_a_run_that_dies_in_a_write(
-    dies_in: int, step: Step, order: tuple[int, int], writes: list[Trial]
+    dies_in: int, step: Step, order: tuple[int, int], in_memory_writes: list[Trial]
 ) -> None:
     """The next run repeats both in any order. What is decided is dropped, and the rest is written.
 
     Both have other rows each, so neither is taken for the other.
     """
-    runs = start(writes)
+    die_and_repeat(in_memory_writes, dies_in, step, order)
+
+
+@pytest.mark.parametrize("dies_in", [0, 1], ids=["first", "second"])
+def test_a_run_that_dies_on_real_brokers(dies_in: int, writes: list[Trial]) -> None:
+    die_and_repeat(writes, dies_in, Step.ONE_ENDED, (1, 0))
+
+
+def die_and_repeat(writes: list[Trial], dies_in: int, step: Step, order: tuple[int, int]) -> None:
     counts = 2, 5
-    for place in range(dies_in + 1):
-        dies = dies_at(step) if place == dies_in else None
-        try:
-            winners = runs[place].write(0, count=counts[place])
-            runs[place].commit(0, winners, dies, Content(counts[place], 1))
-        except CrashError:
-            break
+    runs = start(writes)
+    for place in range(dies_in):
+        winners = runs[place].write(0, count=counts[place])
+        runs[place].commit(0, winners, content=Content(counts[place], 1))
+    winners = runs[dies_in].write(0, count=counts[dies_in])
+    with pytest.raises(CrashError):
+        runs[dies_in].commit(0, winners, dies_at(step), Content(counts[dies_in], 1))
     for _ in range(2):
         runs = start(writes)
         for place in order:

@@ -1,7 +1,7 @@
-"""Two writes in one `foreachBatch`, of which the second fails once between them.
+"""Two writes to one topic in one `foreachBatch`, which fails once between them.
 
-The page `docs/exactly-once.md` says: "Two writes in one `foreachBatch` need two prefixes." So one
-prefix is an error at each start, and no row is lost without one.
+The page `docs/exactly-once.md` says that these need two prefixes. So one prefix is an error at each
+start, and no row is lost without one.
 """
 
 from collections.abc import Callable
