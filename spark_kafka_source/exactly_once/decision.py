@@ -21,6 +21,7 @@ METADATA_BYTES = 4096
 _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
+_LONGEST_TOPIC = 249
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
 _TASK_SIZES = 4, 4, 8, 2, 6
 """The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
@@ -55,10 +56,11 @@ class Winner(NamedTuple):
 
 
 class DecisionId(NamedTuple):
-    """The micro-batch of a decision, and the number of the decision about it."""
+    """The micro-batch of a decision, the number of the decision about it, and its write."""
 
     batch: BatchId
     number: int
+    write: str | None = None
 
 
 class Content(NamedTuple):
@@ -87,11 +89,19 @@ class Decision:
     winners: tuple[Winner, ...]
     number: int = 0
     content: Content | None = None
+    write: str | None = None
+    """The topic of the write, by which it is named; "" if a column names topics.
+
+    None in a decision of version 0.2.0, which does not say it.
+    """
+
+    def __str__(self) -> str:
+        return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
 
     @property
     def id(self) -> "DecisionId":
         """What tells this decision from all others under its prefix."""
-        return DecisionId(self.batch, self.number)
+        return DecisionId(self.batch, self.number, self.write)
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -113,6 +123,7 @@ class Decision:
             "parts": len(starts),
             **_fields_of(self.content),
             **({} if space == self.batch.run_id else {_OF_RUN: self.batch.run_id}),
+            **({} if self.write is None else {_WRITE: self.write}),
         }
         texts = [
             json.dumps(
@@ -141,6 +152,11 @@ class Decision:
         return b"".join(value.to_bytes(size) for value, size in sizes)
 
 
+def written_to(write: str) -> str:
+    """Return the topic or topics of a write, for an error."""
+    return f"topic {write!r}" if write else "the topics of a column"
+
+
 def part_count(winners: int) -> int:
     """Return the number of parts of a decision about so many tasks."""
     characters = (winners * sum(_TASK_SIZES) + 2) // 3 * 4
@@ -161,6 +177,7 @@ class Part:
     place: int
     tasks: str
     content: Content | None = None
+    write: str | None = None
     space: str = ""
     """The space of the tasks' ids."""
 
@@ -186,13 +203,15 @@ class Part:
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(found, "number", _INT63_MAX)
-        return cls(batch, number, count, place, tasks, _content(found), space)
+        content, write = _content(found), _write(found)
+        return cls(batch, number, count, place, tasks, content, write, space)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
 _OF_RUN = "query_run"
 """The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
+_WRITE = "write"
 
 
 def _fields_of(content: Content | None) -> dict[str, int]:
@@ -216,6 +235,14 @@ def _content(found: dict[str, object]) -> Content | None:
     return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
 
 
+def _write(found: dict[str, object]) -> str | None:
+    """Return the write's topic; None for a decision of version 0.2.0, which has none."""
+    value = found.get(_WRITE)
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_TOPIC):
+        return value
+    raise ValueError(f"its {_WRITE!r} is {repr(value)[:40]}")
+
+
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
     """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
@@ -227,7 +254,7 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
     winners = tuple(_winners(names, first.space, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content)
+    return Decision(first.batch, winners, first.number, first.content, first.write)
 
 
 def _winners(names: Names, space: str, tasks: bytes) -> Iterator[Winner]:

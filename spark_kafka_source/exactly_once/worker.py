@@ -38,7 +38,7 @@ class Worker:
         forgotten a decision. So they are left alone.
         """
         self.seen = yield from look(self._names, batch)
-        if self.seen.last is not None:
+        if self.seen.lasts:
             yield from self._slots.inherit()
 
     def begin(self, batch_id: int) -> Story[Slot]:

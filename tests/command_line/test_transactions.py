@@ -328,7 +328,7 @@ def test_what_is_decided_is_finished(trial: Trial, run: Command, capsys: Shown) 
         f"billing.{SPACE}.0.0     0        0      1000      0  open",
         f"billing.{SPACE}.0.1     0        1      1001      0  open",
     ]
-    last = "The last decision under 'billing' is batch 0 of query q (run r)\n"
+    last = "The last decision under 'billing' is batch 0 of query q (run r) to topic 'orders'\n"
     assert run("finish", "billing") == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == table

@@ -218,13 +218,15 @@ class RunDriver:
         winners: Sequence[PreparedTransaction],
         where: TopicPartition | None,
         content: Content | None = None,
+        write: str | None = None,
     ) -> None:
+        write = self._run.query.topic if write is None else write
         if where is None:
-            self.commits.commit_nothing(batch, content)
+            self.commits.commit_nothing(batch, content, write)
             return
         assert self._run.worker is not None
         seen = frozenset({self._run.worker.seen})
-        self.commits.commit(Work(batch, tuple(winners), where, seen, content))
+        self.commits.commit(Work(batch, tuple(winners), where, seen, content, write))
         if self._reached is not None:
             self._reached(Step.SWEPT)
 

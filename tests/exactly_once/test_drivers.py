@@ -152,7 +152,7 @@ def test_a_write_that_is_repeated_in_the_same_run_loses_nothing(trial: Trial) ->
     with pytest.raises(CrashError):
         run.commit(0, run.write(0), dies_at(Step.DECIDED))
     again = run.write(0)
-    with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+    with pytest.raises(PrefixInUseError, match="Do not repeat a write that failed"):
         run.commit(0, again)
     run.abort(0, again)
     trial.judge()

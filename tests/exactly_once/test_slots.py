@@ -7,7 +7,8 @@ import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import KafkaTimeoutError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, DecisionId
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
@@ -20,6 +21,7 @@ from spark_kafka_source.exactly_once.stories import (
     Story,
 )
 from spark_kafka_source.producer import Generation, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 NAMES = Names("p")
@@ -244,13 +246,16 @@ def test_what_a_new_process_begins_is_noted_before_each_request() -> None:
 
 
 def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
-    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, None])
-    assert found == Seen(None, None)
+    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, Lasts()])
+    assert found == Seen()
 
 
-def test_a_look_tells_the_last_decision_also_of_another_query() -> None:
+def test_a_look_tells_the_latest_decisions_also_of_another_query() -> None:
     control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
-    last = Decision(BatchId("other", "s", 4), (), number=2)
-    found, asked = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": control}, last])
-    assert found == Seen(ProducerId(9, 1), DecisionId(last.batch, 2))
+    batches = [BatchId("other", "s", number) for number in (4, 3, 4)]
+    lasts = [Decision(each, (), 2, write=write) for each, write in zip(batches, "abc", strict=True)]
+    kept = [Kept(TopicPartition(str(each.write), 0), each) for each in lasts]
+    answers = [{"p.control": control}, Lasts(tuple(kept))]
+    found, asked = told(look(NAMES, BatchId("q", "r", 0)), answers)
+    assert found == Seen(ProducerId(9, 1), frozenset({lasts[0].id, lasts[2].id}))
     assert len(asked) == 2

@@ -142,7 +142,8 @@ def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial)
     winners = decided_in_time(query, patient=0)
     lost = set(query.written)
     with client_of(query.servers) as client:
-        run = Run(query, look_at_last(client, query.names).decision.batch.run_id)
+        (last,) = look_at_last(client, query.names)
+        run = Run(query, last.decision.batch.run_id)
     wait_until_aborted(query, winners)
     query.timeout_ms = PATIENCE_MS
     later = run.write(1, tasks)

@@ -86,6 +86,8 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     """How long a transaction may be open, in milliseconds; None for 15 minutes, or less."""
     write_id: str
     """The id of a plain batch's write, in place of a run's id."""
+    write: str = ""
+    """The topic of the write, by which it is named; "" if a column names topics."""
     caution: Caution = field(default_factory=Caution)
 
     @classmethod
@@ -93,7 +95,9 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         """Return the guarantee of a writer with these options."""
         config = replace(options.producer, transactional_id=_SOME_ID)
         timeout_ms = options.transaction_timeout_ms
-        return cls(config, options.prefix, timeout_ms, uuid.uuid4().hex, options.caution)
+        write_id = uuid.uuid4().hex
+        write = options.topic or ""
+        return cls(config, options.prefix, timeout_ms, write_id, write, options.caution)
 
     # -- in a task ---------------------------------------------------------------------------------
 
@@ -227,11 +231,12 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
             elif (where := _where(written)) is None:
-                commits.commit_nothing(batch, self._content(written))
+                commits.commit_nothing(batch, self._content(written), self.write)
             else:
                 seen = frozenset(each.seen for each in written if each.prepared is not None)
                 content = self._content(written)
-                commits.commit(Work(batch, tuple(prepared), where, seen, content))
+                work = Work(batch, tuple(prepared), where, seen, content, self.write)
+                commits.commit(work)
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.

@@ -15,11 +15,13 @@ from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.explorer import brokers as model
 from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
 from tests.exactly_once.explorer.spark import (
@@ -27,6 +29,7 @@ from tests.exactly_once.explorer.spark import (
     TASKS,
     Await,
     Collect,
+    Go,
     Happens,
     LogCommit,
     Note,
@@ -59,13 +62,14 @@ class Spark(NamedTuple):
 
     batches: int
     rows: int
+    writes: tuple[str, ...]
     logged: int = -1
     """The last micro-batch in the commit log."""
-    at: tuple[tuple[str, int], ...] = ()
-    """The micro-batch of each run."""
+    at: tuple[tuple[str, tuple[int, int]], ...] = ()
+    """The micro-batch of each run, and the place of its present write."""
     reports: frozenset[Report] = frozenset()
-    swallowed: frozenset[int] = frozenset()
-    """Micro-batches whose error was swallowed before anything was decided: they are not written."""
+    swallowed: frozenset[tuple[int, str]] = frozenset()
+    """Writes whose error was swallowed before anything was decided: they are not written."""
     faults: tuple[tuple[str, int], ...] = ()
     """How many more faults of each kind may happen."""
     leases: tuple[Leased, ...] = ()
@@ -108,11 +112,13 @@ class Scenario:
     written: int = 0
     """So many micro-batches have been written before."""
     rows: int = 1
+    writes: tuple[str, ...] = ("t",)
     faults: Mapping[str, int] = field(default_factory=dict)
-    """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`, first rows that arrive too `late`, fences that are `repeated`
-    after a lost answer, the `death` of a worker's process, whose last requests may still arrive,
-    and which another process follows."""
+    """`long` times, `memory` that is lost, another process of the driver whose `turn` it is,
+    errors that code may `swallow`, attempts of a `worker` that die, answers that are `lost`,
+    first rows that arrive too `late`, fences that are `repeated` after a lost answer, the `death`
+    of a worker's process, whose last requests may still arrive, and which another process
+    follows."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -127,7 +133,7 @@ class Explorer:
     def __init__(self, scenario: Scenario, **parts: Any) -> None:
         """`parts` replace those of `Parts`."""
         self._scenario = scenario
-        self._parts = Parts(scenario.generation, scenario.rows, **parts)
+        self._parts = Parts(scenario.generation, scenario.rows, scenario.writes, **parts)
         self._places: list[Place] = []
         self._numbers: dict[Any, int] = {}
         self._judged: set[tuple[Brokers, Spark]] = set()
@@ -141,12 +147,16 @@ class Explorer:
         begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
         last = scenario.written - 1
         faults = tuple(sorted(scenario.faults.items()))
-        spark = Spark(scenario.batches, scenario.rows, last, faults=faults)
+        spark = Spark(scenario.batches, scenario.rows, scenario.writes, last, faults=faults)
         brokers = Brokers(scenario.generation, scenario.timeout_bumps)
         if scenario.written:
-            decision = Decision(BatchId("q", "former", last), ())
+            decided = Decision(BatchId("q", "former", last), ())
+            kept = tuple(
+                Kept(TopicPartition(each, 0), replace(decided, write=each))
+                for each in scenario.writes
+            )
             read = tuple(sorted(_rows(spark, scenario.written)))
-            brokers = brokers._replace(decision=decision, read=read)
+            brokers = brokers._replace(lasts=Lasts(kept), read=read)
         first = State(brokers, spark, begun)
         seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
@@ -225,7 +235,8 @@ class Explorer:
         )
         ghost = self._add(Place(partial(_ghost, sent), (), is_ghost=True))
         is_done = isinstance(requests[0], Await)
-        after = requests[0].after if is_done else dict(spark.at)[run_id] - 1
+        batch_id, write = dict(spark.at)[run_id]
+        after = requests[0].after if is_done else (batch_id, write - 1)
         follower = self._begin(partial(worker, run_id, task, self._parts, after, 1))
         dead = f"{run_id}.{task}.0"
         leases = tuple(
@@ -290,7 +301,7 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
-        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated"}
+        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated", "turn"}
         if isinstance(result, OtherDriverError) and is_alone:
             raise WrongError(f"there is no other driver, and: {result}")
         if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
@@ -386,7 +397,7 @@ Answers = Iterator[tuple[Any, Brokers, Spark, Any]]
 def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
     """Each possible answer to a request; none while the process has to wait."""
     match request:
-        case Start() | Await() | Report() | Collect() | LogCommit() | TakeLease():
+        case Start() | Go() | Await() | Report() | Collect() | LogCommit() | TakeLease():
             for spark2, answer in _spark_answers(brokers, spark, request):
                 yield request, brokers, spark2, answer
         case Happens(fault):
@@ -420,14 +431,16 @@ def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tup
             if batch_id >= spark.batches:
                 yield spark, None
                 return
-            at = tuple(sorted((dict(spark.at) | {run_id: batch_id}).items()))
-            yield spark._replace(at=at), batch_id
+            yield _at(spark, run_id, (batch_id, 0)), batch_id
+        case Go(run_id, at):
+            yield _at(spark, run_id, at), None
         case Await(run_id, after):
-            batch_id = dict(spark.at).get(run_id, -1)
-            if batch_id > after:
-                yield spark, batch_id
-        case Collect(run_id, batch_id):
-            mine = [e for e in spark.reports if (e.run_id, e.batch_id) == (run_id, batch_id)]
+            at = dict(spark.at).get(run_id, after)
+            if at > after:
+                yield spark, at
+        case Collect(run_id, batch_id, write):
+            wanted = run_id, batch_id, write
+            mine = [e for e in spark.reports if (e.run_id, e.batch_id, e.write) == wanted]
             if len(mine) == TASKS:
                 found = tuple(sorted(mine, key=lambda each: each.task))
                 yield spark._replace(reports=spark.reports.difference(mine)), found
@@ -436,7 +449,11 @@ def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tup
         case TakeLease(holder, new, is_shared):
             yield _leased(spark, holder, new, is_shared=is_shared)
         case LogCommit(_, batch_id, swallowed):
-            yield _logged(brokers, spark, batch_id, swallowed=swallowed), None
+            yield _logged(brokers, spark, batch_id, swallowed), None
+
+
+def _at(spark: Spark, run_id: str, at: tuple[int, int]) -> Spark:
+    return spark._replace(at=tuple(sorted((dict(spark.at) | {run_id: at}).items())))
 
 
 def _leased(
@@ -465,7 +482,7 @@ def _with_lease(spark: Spark, lease: Leased) -> Spark:
 def _is_unnoticed(request: Any, spark: Spark) -> bool:
     """Whether a step makes no difference to other processes, and theirs make none to it."""
     match request:
-        case Await() | Report() | Collect():
+        case Go() | Await() | Report() | Collect():
             return True
         case Start(_, after):
             return after is not None and _less(spark, "long") is None
@@ -495,9 +512,8 @@ def _times(
 ) -> Iterator[tuple[str, Brokers, Spark]]:
     """A long time passes, or a broker aborts a transaction that is out of time."""
     if (less := _less(spark, "long")) is not None:
-        winners = () if brokers.decision is None else brokers.decision.winners
-        states = {model.state_of(brokers, each.transactional_id) for each in winners}
-        may_lose = is_ending or ("Ongoing" in states and len(states) > 1) or spark.may_lose
+        half_done = any(_is_half_done(brokers, each) for _, each in brokers.lasts.kept)
+        may_lose = is_ending or half_done or spark.may_lose
         later = brokers._replace(now_ms=brokers.now_ms + LONG_MS)
         yield "a long time passes", later, less._replace(may_lose=may_lose)
     for transactional_id, found in brokers.transactions:
@@ -506,28 +522,33 @@ def _times(
             yield text, model.time_out(brokers, transactional_id), spark
 
 
+def _is_half_done(brokers: Brokers, decision: Decision) -> bool:
+    states = {model.state_of(brokers, each.transactional_id) for each in decision.winners}
+    return "Ongoing" in states and len(states) > 1
+
+
 def _rows(spark: Spark, batches: int) -> set[model.Row]:
     """Return all rows of the first micro-batches that must be read."""
     return {
-        (batch_id, task, place)
-        for batch_id in set(range(batches)) - spark.swallowed
+        (batch_id, write, task, place)
+        for batch_id in range(batches)
+        for write in spark.writes
+        if (batch_id, write) not in spark.swallowed
         for task in range(TASKS)
         for place in range(spark.rows)
     }
 
 
-def _logged(brokers: Brokers, spark: Spark, batch_id: int, *, swallowed: bool) -> Spark:
-    """Check that a micro-batch which is written without an error is written."""
-    logged = max(spark.logged, batch_id)
-    if swallowed:
-        decision = brokers.decision
-        is_decided = decision is not None and decision.batch.batch_id == batch_id
-        unwritten = spark.swallowed if is_decided else spark.swallowed | {batch_id}
-        return spark._replace(logged=logged, swallowed=unwritten)
-    missing = _rows(spark, batch_id + 1) - set(brokers.read)
+def _logged(brokers: Brokers, spark: Spark, batch_id: int, swallowed: frozenset[str]) -> Spark:
+    """Check that what is written without an error is written."""
+    lasts = {each: brokers.lasts.of(each) for each in swallowed}
+    decided = {each for each, last in lasts.items() if last and last.batch.batch_id == batch_id}
+    unwritten = spark.swallowed | {(batch_id, each) for each in swallowed - decided}
+    spark = spark._replace(logged=max(spark.logged, batch_id), swallowed=unwritten)
+    missing = set() if swallowed else _rows(spark, batch_id + 1) - set(brokers.read)
     if missing:
         raise WrongError(f"a commit has returned, and rows are missing: {sorted(missing)}")
-    return spark._replace(logged=logged)
+    return spark
 
 
 def _trace(seen: Mapping[State, tuple[State | None, Any]], state: State) -> str:

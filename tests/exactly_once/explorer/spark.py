@@ -19,13 +19,17 @@ from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.explorer.brokers import NAMES, REFUSED_EPOCH, TIMEOUT_MS, Row
 
-WHERE = TopicPartition("t", 0)
 TASKS = 2
+At = tuple[int, int]
+"""A micro-batch, and the place of a write in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start the next micro-batch of a run. Answer: its number, or None after the last one."""
+    """Start the next micro-batch of a run, and its first write.
+
+    Answer: the micro-batch's number, or None after the last one.
+    """
 
     run_id: str
     """For the first one of a run, look into the checkpoint."""
@@ -33,11 +37,19 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Await:
-    """A worker waits for a micro-batch after this one. Answer: its number."""
+class Go:
+    """Start the next write of a micro-batch."""
 
     run_id: str
-    after: int
+    at: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """A worker waits for a write after this one. Answer: its micro-batch, and its place there."""
+
+    run_id: str
+    after: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class Report:
 
     run_id: str
     batch_id: int
+    write: str
     task: int
     prepared: PreparedTransaction
     seen: Seen
@@ -53,19 +66,20 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """The driver waits for all tasks of a micro-batch. Answer: their reports."""
+    """The driver waits for all tasks of a write. Answer: their reports."""
 
     run_id: str
     batch_id: int
+    write: str
 
 
 @dataclass(frozen=True, slots=True)
 class LogCommit:
-    """Write a micro-batch into Spark's commit log. `swallowed`: code has hidden an error."""
+    """Write a micro-batch into Spark's commit log. Code has hidden the errors of some writes."""
 
     run_id: str
     batch_id: int
-    swallowed: bool
+    swallowed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,47 +145,63 @@ class Parts:
     generation: Generation
     rows: int
     """How many rows a task writes, each in a partition of its own."""
+    writes: tuple[str, ...]
+    """The topics to which each micro-batch is written, one after the other."""
 
     driver: Callable[..., Any] = Driver
     slots: Callable[..., Any] = Slots
     take: Callable[..., Any] = TakeLease
     look: Callable[..., Any] = look
 
+    def of(self, run_id: str) -> tuple[str, ...]:
+        """Return the writes of a run in their order. All runs but the first have the other one."""
+        return self.writes if run_id == "r0" else self.writes[::-1]
+
 
 def driver(run_id: str, parts: Parts) -> Any:
     """The driver of a run. Its error ends the run, unless code in foreachBatch swallows it."""
-    story, batch_id = parts.driver(NAMES, parts.generation), None
+    story, other = (parts.driver(NAMES, parts.generation) for _ in range(2))
+    batch_id = None
     while True:
         batch_id = (yield (Start(run_id, batch_id),)).answers[0]
         if batch_id is None:
             return None
-        reports = (yield (Collect(run_id, batch_id),)).answers[0]
-        if (yield (Happens("memory"),)).answers[0]:
-            story = parts.driver(NAMES, parts.generation)
-        prepared = tuple(each.prepared for each in reports)
-        batch = BatchId("q", run_id, batch_id)
-        seen = frozenset(each.seen for each in reports)
-        work = Work(batch, prepared, WHERE, seen, Content(parts.rows * TASKS, 1))
-        swallowed = False
-        try:
-            yield from story.commit(work)
-        except KafkaError as error:
-            if not (yield (Happens("swallow"),)).answers[0]:
-                if not isinstance(error, DecidedRowsLostError):
-                    yield from _aborted(story, batch, prepared)
-                return error
-            swallowed = True
-        yield (LogCommit(run_id, batch_id, swallowed),)
+        swallowed = set()
+        for place, write in enumerate(parts.of(run_id)):
+            if place:
+                yield (Go(run_id, (batch_id, place)),)
+            reports = (yield (Collect(run_id, batch_id, write),)).answers[0]
+            if (yield (Happens("memory"),)).answers[0]:
+                story = parts.driver(NAMES, parts.generation)
+            if (yield (Happens("turn"),)).answers[0]:
+                story, other = other, story
+            work = _work(BatchId("q", run_id, batch_id), write, reports, parts)
+            try:
+                yield from story.commit(work)
+            except KafkaError as error:
+                if not (yield (Happens("swallow"),)).answers[0]:
+                    if not isinstance(error, DecidedRowsLostError):
+                        yield from _aborted(story, work)
+                    return error
+                swallowed.add(write)
+        yield (LogCommit(run_id, batch_id, frozenset(swallowed)),)
 
 
-def _aborted(story: Any, batch: BatchId, prepared: tuple[PreparedTransaction, ...]) -> Any:
+def _work(batch: BatchId, write: str, reports: tuple[Report, ...], parts: Parts) -> Work:
+    prepared = tuple(each.prepared for each in reports)
+    seen = frozenset(each.seen for each in reports)
+    content = Content(parts.rows * TASKS, 1)
+    return Work(batch, prepared, TopicPartition(write, 0), seen, content, write)
+
+
+def _aborted(story: Any, work: Work) -> Any:
     try:
-        yield from story.abort(batch, prepared, WHERE)
+        yield from story.abort(work.batch, work.prepared, work.where)
     except KafkaError:
         return
 
 
-def worker(run_id: str, task: int, parts: Parts, after: int = -1, life: int = 0) -> Any:
+def worker(run_id: str, task: int, parts: Parts, after: At = (-1, 0), life: int = 0) -> Any:
     """The worker of a run that runs this task of each micro-batch, until an attempt fails.
 
     Its second life is that of a process that follows it.
@@ -182,11 +212,12 @@ def worker(run_id: str, task: int, parts: Parts, after: int = -1, life: int = 0)
         return error
 
 
-def _works(run_id: str, task: int, parts: Parts, after: int, life: int) -> Any:
-    batch_id, seen = after, None
+def _works(run_id: str, task: int, parts: Parts, after: At, life: int) -> Any:
+    at, seen = after, None
     while True:
-        heard = yield (Await(run_id, batch_id),)
-        batch_id = heard.answers[0]
+        heard = yield (Await(run_id, at),)
+        at = heard.answers[0]
+        batch_id, write = at[0], parts.of(run_id)[at[1]]
         if seen is None:
             lease = yield from _leased(run_id, task, life, parts)
             slots = parts.slots(NAMES, NAMES.space, lease, parts.generation, TIMEOUT_MS)
@@ -194,11 +225,11 @@ def _works(run_id: str, task: int, parts: Parts, after: int, life: int) -> Any:
             yield from slots.inherit()
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(batch_id, heard.now_ms)
-            yield (_first(slot, (batch_id, task, 0)),)
-        rows = [(batch_id, task, place) for place in range(parts.rows)]
+            yield (_first(slot, (batch_id, write, task, 0)),)
+        rows = [(batch_id, write, task, place) for place in range(parts.rows)]
         slot = yield from _written(slots, rows, heard.now_ms)
         prepared = PreparedTransaction(slot.transactional_id, slot.producer, parts.rows)
-        yield (Report(run_id, batch_id, task, prepared, seen),)
+        yield (Report(run_id, batch_id, write, task, prepared, seen),)
 
 
 def _leased(run_id: str, task: int, life: int, parts: Parts) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Explorer, FoundError, Scenario
-from tests.exactly_once.explorer.mutants import MUTANTS
+from tests.exactly_once.explorer.mutants import AB, MUTANTS
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
@@ -27,6 +27,31 @@ BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.n
 @pytest.mark.slow
 def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str, int]) -> None:
     Explorer(Scenario(generation, runs=1, batches=2, faults=faults)).explore()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"long": 1},
+        {"memory": 1, "worker": 1},
+        {"swallow": 1, "lost": 2},
+        {"lost": 1, "long": 1},
+        {"turn": 1, "lost": 1},
+    ],
+    ids="-".join,
+)
+@pytest.mark.slow
+def test_two_writes(generation: Generation, faults: dict[str, int]) -> None:
+    """The next run has them in the other order."""
+    Explorer(Scenario(generation, runs=1, batches=1, writes=AB, faults=faults)).explore()
+
+
+@BOTH
+@pytest.mark.slow
+def test_two_processes_of_a_driver_by_turns(generation: Generation) -> None:
+    """They do not take each other for the driver of another run."""
+    Explorer(Scenario(generation, runs=1, batches=2, writes=AB, faults={"turn": 2})).explore()
 
 
 @BOTH
@@ -101,6 +126,12 @@ def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -
     faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
     scenario = Scenario(generation, runs=1, batches=3, faults=faults, timeout_bumps=timeout_bumps)
     Explorer(scenario).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+def test_two_runs_with_two_writes(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
 
 
 @BOTH

@@ -222,14 +222,14 @@ def test_a_task_tells_what_its_process_saw(
 ) -> None:
     found = guarantee(broker)
     first = write(found, IN_STREAM, "a")
-    assert first.seen == Seen(None, None)
+    assert first.seen == Seen()
     found.commit([first], 7)
     assert write(found, replace(IN_STREAM, batch_id=8), "b").seen == first.seen
     be_a_new_process(monkeypatch)
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
     control = broker.cluster.transactions["pykafka-q.control"]
     assert other.seen.control == (control.producer_id, control.epoch)
-    assert other.seen.last == DecisionId(BATCH, 0)
+    assert other.seen.lasts == {DecisionId(BATCH, 0, "t")}
     is_second = bool(broker.cluster.features)
     assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 
@@ -508,14 +508,16 @@ class FakeCommit:
             raise self.fails
 
     contents: list[Content | None] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
 
     def commit(self, work: Work) -> None:
         self.contents.append(work.content)
+        self.writes.append(work.write)
         self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
 
-    def commit_nothing(self, batch: BatchId, content: Content | None) -> None:
+    def commit_nothing(self, batch: BatchId, content: Content | None, write: str) -> None:
         self.contents.append(content)
-        self._call("commit nothing", batch)
+        self._call("commit nothing", batch, write)
 
     def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
         self._call("abort", batch, attempts, where)
@@ -558,6 +560,12 @@ def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     assert found.contents == [Content(3, 6)]
 
 
+def test_a_write_is_named_by_its_topic_or_by_none(made: list[tuple[str, FakeCommit]]) -> None:
+    for topic in (" t ", ""):
+        guarantee(topic=topic).commit([WRITTEN], 7)
+    assert made[0][1].writes == ["t", ""]
+
+
 def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
@@ -580,7 +588,7 @@ def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     guarantee().commit([EMPTY], 7)
-    assert made[0][1].calls == [("commit nothing", BATCH)]
+    assert made[0][1].calls == [("commit nothing", BATCH, "t")]
 
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
