@@ -79,7 +79,7 @@ def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[st
         "coordinator": found.coordinator_id,
         "partitions": [each._asdict() for each in found.topic_partitions],
         "query": task.query_id if task else None,
-        "run": task.task_id.run_id if task else None,
+        "run": task.run_id if task else None,
         "batch": task.batch_id if task else None,
         "last_batch": task.last.batch.batch_id if task and task.last else None,
         "task": task.task_id.task if task else None,
@@ -181,16 +181,18 @@ def abort(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
-    """Show the state of the last decision under a prefix. Finish it only with `--execute`."""
+    """Show the state of the last decisions under a prefix. Finish them only with `--execute`."""
     names = Names(checked_prefix(arguments.prefix))
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.execute:
             found = finish(admin.client, names, accept_loss=arguments.accept_loss)
         else:
             found = look_at_last(admin.client, names)
-    output.note(f"The last decision under {names.prefix!r} is {found.decision.batch}")
-    output.rows(list(_winner_rows(found)), _WINNERS, "It has no transactions")
-    lost = found.of(Outcome.ABORTED, Outcome.UNKNOWN)
+    for each in found:
+        output.note(f"The last decision under {names.prefix!r} is {each.decision}")
+    rows = [row for each in found for row in _winner_rows(each)]
+    output.rows(rows, _WINNERS, "It has no transactions")
+    lost = [one for each in found for one in each.of(Outcome.ABORTED, Outcome.UNKNOWN)]
     if not arguments.execute:
         output.note("Nothing was changed: this was a dry run; add --execute")
     elif lost and arguments.accept_loss:
@@ -210,6 +212,7 @@ def _winner_rows(found: Finished) -> Iterable[dict[str, object]]:
             "started": _time(each.started_at_ms),
             "outcome": kind.name.lower(),
             "batch": found.decision.batch.batch_id,
+            "write": found.decision.write,
         }
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ReplayDiffersError,
         TransactionTimedOutError,
     )
+    from spark_kafka_source.exactly_once.leases import leased
     from spark_kafka_source.exactly_once.looking import Seen
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
@@ -77,6 +78,7 @@ __all__ = [
     "Worker",
     "checked_prefix",
     "chosen_timeout_ms",
+    "leased",
     "prefix_of_query",
     "refused_timeout",
 ]
@@ -94,6 +96,7 @@ if not TYPE_CHECKING:
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
+            "leases": "leased",
             "looking": "Seen",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",

@@ -1,7 +1,7 @@
 """Checks before a decision: of the last one, and of transactions: open, complete, in time."""
 
 from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
-from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, written_to
 from spark_kafka_source.exactly_once.errors import PrefixInUseError, TransactionTimedOutError
 from spark_kafka_source.producer import PreparedTransaction
 
@@ -18,7 +18,10 @@ def open_transaction(
     """Return the open transaction's state. Raises `TransactionTimedOutError` if it has changed."""
     name = transaction.transactional_id
     if found is None or found.state != ONGOING or found.producer != transaction.producer:
-        reason = "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted"
+        reason = (
+            "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted. If"
+            " foreachBatch writes in several threads at once, write one after the other"
+        )
         raise TransactionTimedOutError(f"{name} is {stands(found)}: {reason}")
     written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
     if transaction.partition_count and written != transaction.partition_count:
@@ -42,14 +45,35 @@ def check_owner(prefix: str, found: BatchId, batch: BatchId) -> None:
             " batches are written already. Put back the checkpoint that was in use last, or give"
             " another prefix to write them again"
         )
-    elif found == batch:
-        reason = (
-            "This run has written this batch already: give each write of a foreachBatch a"
-            " prefix of its own, and do not repeat one that failed"
-        )
     else:
         return
     raise PrefixInUseError(prefix, found, batch, reason)
+
+
+def check_not_written(prefix: str, found: BatchId, batch: BatchId, write: str) -> None:
+    """Raise `PrefixInUseError` if this run has decided about the same write already."""
+    if found == batch:
+        reason = (
+            f"This run has written this batch to {written_to(write)} already. Write all rows of"
+            " it in one write ('union'), or give the second write a prefix of its own. Do not"
+            " repeat a write that failed"
+        )
+        raise PrefixInUseError(prefix, found, batch, reason)
+
+
+def check_place(prefix: str, found: Decision | None, batch: BatchId, write: str) -> None:
+    """Raise `PrefixInUseError` if a decision would replace another write's.
+
+    That one tells a replay of its write, as long as both are about the same micro-batch.
+    """
+    if found is None or found.write in (None, write) or found.batch.batch_id != batch.batch_id:
+        return
+    reason = (
+        f"That is the write to {written_to(found.write or '')}, and this one is to"
+        f" {written_to(write)}. Both have rows for the same topic, and only one of them can be"
+        " remembered there: give this write a prefix of its own"
+    )
+    raise PrefixInUseError(prefix, found.batch, batch, reason)
 
 
 def stands(found: TransactionDescription | None) -> str:

@@ -47,9 +47,11 @@ class Commits:
         """Decide that these transactions are the micro-batch, and commit them."""
         return self._telling.tell(self._driver.commit(work))
 
-    def commit_nothing(self, batch: BatchId, content: Content | None = None) -> None:
-        """End what was decided before a micro-batch without rows."""
-        self._telling.tell(self._driver.commit_nothing(batch, content))
+    def commit_nothing(
+        self, batch: BatchId, content: Content | None = None, write: str = ""
+    ) -> None:
+        """End what was decided before a write without rows."""
+        self._telling.tell(self._driver.commit_nothing(batch, content, write))
 
     def abort(
         self,

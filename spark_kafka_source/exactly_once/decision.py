@@ -21,6 +21,7 @@ METADATA_BYTES = 4096
 _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
+_LONGEST_TOPIC = 249
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
 _TASK_SIZES = 4, 4, 8, 2, 6
 """The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
@@ -55,10 +56,11 @@ class Winner(NamedTuple):
 
 
 class DecisionId(NamedTuple):
-    """The micro-batch of a decision, and the number of the decision about it."""
+    """The micro-batch of a decision, the number of the decision about it, and its write."""
 
     batch: BatchId
     number: int
+    write: str | None = None
 
 
 class Content(NamedTuple):
@@ -87,11 +89,19 @@ class Decision:
     winners: tuple[Winner, ...]
     number: int = 0
     content: Content | None = None
+    write: str | None = None
+    """The topic of the write, by which it is named; "" if a column names topics.
+
+    None in a decision of version 0.2.0, which does not say it.
+    """
+
+    def __str__(self) -> str:
+        return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
 
     @property
     def id(self) -> "DecisionId":
         """What tells this decision from all others under its prefix."""
-        return DecisionId(self.batch, self.number)
+        return DecisionId(self.batch, self.number, self.write)
 
     def without_winners(self) -> "Decision":
         """Return a replacement of this decision that leaves no transaction to commit."""
@@ -99,16 +109,21 @@ class Decision:
 
     def parts(self) -> list[str]:
         """Return the decision as texts, each short enough for an offset's metadata."""
-        tasks = base64.b64encode(b"".join(map(self._task, self.winners))).decode()
+        space = self._space()
+        tasks = base64.b64encode(
+            b"".join(self._task(each, space) for each in self.winners)
+        ).decode()
         starts = range(0, max(len(tasks), 1), _TASKS_CHARACTERS)
         shared = {
             "v": _VERSION,
             "query": self.batch.query_id,
-            "run": self.batch.run_id,
+            "run": space,
             "batch": self.batch.batch_id,
             "number": self.number,
             "parts": len(starts),
             **_fields_of(self.content),
+            **({} if space == self.batch.run_id else {_OF_RUN: self.batch.run_id}),
+            **({} if self.write is None else {_WRITE: self.write}),
         }
         texts = [
             json.dumps(
@@ -123,13 +138,23 @@ class Decision:
             Part.parse(each)  # A decision that cannot be read must not be made.
         return texts
 
-    def _task(self, winner: Winner) -> bytes:
+    def _space(self) -> str:
+        """Return the space of the winners' ids. Version 0.2.0 takes it for the run."""
+        first = TaskId.parse(self.winners[0].transactional_id) if self.winners else None
+        return self.batch.run_id if first is None else first.space
+
+    def _task(self, winner: Winner, space: str) -> bytes:
         found = TaskId.parse(winner.transactional_id)
-        if found is None or found.run_id != self.batch.run_id.replace(".", "_"):
+        if found is None or found.space != space:
             raise ValueError(f"{winner.transactional_id!r} is no id of a task of {self.batch}")
         values = (found.task, found.attempt, *winner.producer, winner.started_at_ms)
         sizes = zip(values, _TASK_SIZES, strict=True)
         return b"".join(value.to_bytes(size) for value, size in sizes)
+
+
+def written_to(write: str) -> str:
+    """Return the topic or topics of a write, for an error."""
+    return f"topic {write!r}" if write else "the topics of a column"
 
 
 def part_count(winners: int) -> int:
@@ -152,6 +177,9 @@ class Part:
     place: int
     tasks: str
     content: Content | None = None
+    write: str | None = None
+    space: str = ""
+    """The space of the tasks' ids."""
 
     @classmethod
     def parse(cls, text: str) -> "Part":
@@ -166,18 +194,24 @@ class Part:
             version = repr(found["v"])[:20]
             raise ValueError(f"it is of version {version}, and only version {_VERSION} is known")
         batch_id = _number(found, "batch", _INT63_MAX)
-        batch = BatchId(_text(found, "query"), _text(found, "run"), batch_id)
+        space = _text(found, "run")
+        run_id = _text(found, _OF_RUN) if _OF_RUN in found else space
+        batch = BatchId(_text(found, "query"), run_id, batch_id)
         count = _number(found, "parts", _MOST_PARTS)
         place = _number(found, "part", max(count - 1, 0))
         tasks = found["tasks"]
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(found, "number", _INT63_MAX)
-        return cls(batch, number, count, place, tasks, _content(found))
+        content, write = _content(found), _write(found)
+        return cls(batch, number, count, place, tasks, content, write, space)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
 _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
+_OF_RUN = "query_run"
+"""The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
+_WRITE = "write"
 
 
 def _fields_of(content: Content | None) -> dict[str, int]:
@@ -201,6 +235,14 @@ def _content(found: dict[str, object]) -> Content | None:
     return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
 
 
+def _write(found: dict[str, object]) -> str | None:
+    """Return the write's topic; None for a decision of version 0.2.0, which has none."""
+    value = found.get(_WRITE)
+    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_TOPIC):
+        return value
+    raise ValueError(f"its {_WRITE!r} is {repr(value)[:40]}")
+
+
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
     """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
@@ -209,13 +251,13 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
         if not is_next or replace(each, place=0, tasks="") != replace(first, tasks=""):
             raise ValueError("its parts do not fit together")
     tasks = base64.b64decode("".join(each.tasks for each in parts), validate=True)
-    winners = tuple(_winners(names, first.batch, tasks))
+    winners = tuple(_winners(names, first.space, tasks))
     if len({each.transactional_id for each in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content)
+    return Decision(first.batch, winners, first.number, first.content, first.write)
 
 
-def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:
+def _winners(names: Names, space: str, tasks: bytes) -> Iterator[Winner]:
     size = sum(_TASK_SIZES)
     if len(tasks) % size:
         raise ValueError(f"it has {len(tasks)} bytes of tasks")
@@ -223,7 +265,7 @@ def _winners(names: Names, batch: BatchId, tasks: bytes) -> Iterator[Winner]:
         task, attempt, producer_id, epoch, started_at_ms = _numbers(tasks[start : start + size])
         if producer_id > _INT63_MAX or epoch > _INT16_MAX:
             raise ValueError(f"it has a producer {producer_id} with epoch {epoch}")
-        transactional_id = str(names.task_id(batch.run_id, task, attempt))
+        transactional_id = str(names.task_id(space, task, attempt))
         yield Winner(transactional_id, ProducerId(producer_id, epoch), started_at_ms)
 
 

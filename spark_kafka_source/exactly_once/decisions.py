@@ -20,6 +20,7 @@ from spark_kafka_source.exactly_once.decision import (
     joined,
 )
 from spark_kafka_source.exactly_once.errors import OtherDriverError, PrefixIsGroupError
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.groups import Member, OffsetAndMetadata, has_no_group
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID
@@ -48,26 +49,18 @@ _NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 _NOT_COORDINATOR = error_named("NOT_COORDINATOR")
 
 
-class Kept(NamedTuple):
-    """A decision, and the partition whose offset holds it."""
-
-    where: TopicPartition
-    decision: Decision
-
-
 class Look(NamedTuple):
-    """A look at the last decision, which no former coordinator can tell."""
+    """A look at the last decisions, which no former coordinator can tell."""
 
     control: ProducerId
     """The id and epoch to go on with."""
-    kept: Kept | None
-    """None if there is no decision, or the brokers have forgotten it."""
+    lasts: Lasts
     transaction: TransactionDescription | None
     """The aborted transaction of the look."""
 
 
 class Decisions:
-    """Read the last decision under a prefix, and write the next one.
+    """Read the last decisions under a prefix, and write the next one.
 
     The writing methods take the result of `fence` as `control`. They raise `OtherDriverError` once
     another driver has called `fence`.
@@ -113,54 +106,47 @@ class Decisions:
         """Abort the begun transaction without a decision. Return the id and epoch after it."""
         return await self._of_last_driver(partial(self._coordinator.end, control, commit=False))
 
-    async def last(
-        self, where: TopicPartition | None = None, *, require_stable: bool = True
-    ) -> Decision | None:
-        """Return the last decision; None if there was none, or the brokers have forgotten it.
-
-        `where` is a partition whose offset may hold the decision. With `require_stable`, the call
-        waits for a decision that a driver is about to make. Raises `PrefixIsGroupError` if the
-        group has other offsets, and `ProtocolError` if a decision cannot be read.
-        """
-        kept = await self.kept(where, require_stable=require_stable)
-        return None if kept is None else kept.decision
-
     async def confirmed(self, control: ProducerId, where: TopicPartition) -> Look:
-        """Return the last decision as the group's present coordinator tells it.
+        """Return the last decisions as the group's present coordinator tells them.
 
         A former coordinator that stood still, or is cut off, still answers from memory. But it
         cannot take an offset, since no other broker copies its log. So this writes an offset of
         `where`, aborts that, and believes the broker that took it. Late copies of that offset must
-        not replace a decision: the result has the next epoch, to go on with. Raises as `kept` does.
+        not replace a decision: the result has the next epoch, to go on with. Raises as `lasts`.
         """
         key = CoordinatorKey.of_group(self._names.group_id(0))
         control_id = self._names.control_id
-        what = f"a look at the last decision in {key}"
+        what = f"a look at the last decisions in {key}"
         after = control
 
-        async def attempt(deadline: Deadline) -> Kept | None:
+        async def attempt(deadline: Deadline) -> Lasts:
             nonlocal after
             await self._record(after, 0, {where: OffsetAndMetadata(0)})
             taker = self._client.cluster.coordinators.get(key)
             after = await self.undo(after)
-            found = await self.kept(where)
+            found = await self.lasts(where)
             # Each look-up of a coordinator makes a new object.
             if taker is None or self._client.cluster.coordinators.get(key) is not taker:
                 raise BrokerError(_NOT_COORDINATOR, what)
             return found
 
-        kept = await self._client.retrying(what, attempt)
+        lasts = await self._client.retrying(what, attempt)
         begun = {control_id: Begun(after)}
         found = (await describe_transactions(self._client, begun, begun=begun))[control_id]
         if after == control:  # In the first generation an end leaves the epoch as it was.
             renew = partial(self._coordinator.init_producer_id, _CONTROL_TIMEOUT_MS, control)
             after = await self._of_last_driver(renew)
-        return Look(after, kept, found)
+        return Look(after, lasts, found)
 
-    async def kept(
+    async def lasts(
         self, where: TopicPartition | None = None, *, require_stable: bool = True
-    ) -> Kept | None:
-        """Return the last decision and the partition that holds it; see `last`."""
+    ) -> Lasts:
+        """Return the last decision of each write; none that the brokers have forgotten.
+
+        `where` is a partition whose offset may hold a decision. With `require_stable`, the call
+        waits for a decision that a driver is about to make. Raises `PrefixIsGroupError` if the
+        group has other offsets, and `ProtocolError` if a decision cannot be read.
+        """
         for _ in range(_MOST_READS):
             try:
                 return await self._read(where, require_stable=require_stable)
@@ -169,32 +155,28 @@ class Decisions:
         what = f"the last decision in group {self._names.group_id(0)!r} cannot be read"
         raise ProtocolError(f"{what}: {failure}") from failure
 
-    async def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Kept | None:
-        heads = await self._heads(where, require_stable=require_stable)
-        if not heads:
-            return None
-        # An earlier decision may still be at another topic.
-        where = max(heads, key=lambda each: (heads[each].batch.batch_id, heads[each].number))
-        parts = [heads[where]]
-        for place in range(1, parts[0].count):
-            of_part = await self._committed(place, where, require_stable=require_stable)
-            other = of_part.get(where)
-            if other is None:
-                raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
-            parts.append(Part.parse(other.metadata))
-        return Kept(where, joined(self._names, parts))
+    async def _read(self, where: TopicPartition | None, *, require_stable: bool) -> Lasts:
+        heads = _last_of_each(await self._heads(where, require_stable=require_stable))
+        parts = {each: [head] for each, head in heads.items()}
+        for place in range(1, max((head.count for head in heads.values()), default=1)):
+            wanted = [each for each, head in heads.items() if head.count > place]
+            found = await self._committed(place, wanted, require_stable=require_stable)
+            for each in wanted:
+                if each not in found:
+                    raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
+                parts[each].append(Part.parse(found[each].metadata))
+        return Lasts(tuple(Kept(each, joined(self._names, parts[each])) for each in sorted(parts)))
 
     async def _heads(
         self, where: TopicPartition | None, *, require_stable: bool
     ) -> dict[TopicPartition, Part]:
         """Return the first parts of all decisions in the group, by partition."""
-        found = await self._committed(0, require_stable=require_stable)
-        if where is not None and where not in found:
-            # Brokers before 4.0 show a decision only soon after the end of its transaction. That
-            # one is to come, they tell only to a request that names its partition.
-            found |= await self._committed(0, where, require_stable=require_stable)
+        if where is not None:
+            # Brokers before 4.0 show decisions only soon after the end of their transactions, in
+            # their order. A request that names a partition waits for the one that is to come there.
+            await self._committed(0, [where], require_stable=require_stable)
         heads: dict[TopicPartition, Part] = {}
-        for each, offset in found.items():
+        for each, offset in (await self._committed(0, require_stable=require_stable)).items():
             try:
                 heads[each] = Part.parse(offset.metadata)
             except NoDecisionError as error:
@@ -203,13 +185,19 @@ class Decisions:
         return heads
 
     async def _committed(
-        self, place: int, where: TopicPartition | None = None, *, require_stable: bool
+        self,
+        place: int,
+        where: Iterable[TopicPartition] | None = None,
+        *,
+        require_stable: bool,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return a group's committed offsets, of all partitions or of one."""
+        """Return a group's committed offsets, of all partitions or of some."""
         group_id = self._names.group_id(place)
         what = f"OffsetFetch of group {group_id!r}"
         topics = (
-            None if where is None else [OffsetFetchRequestTopic(where.topic, [where.partition])]
+            None
+            if where is None
+            else [OffsetFetchRequestTopic(each.topic, [each.partition]) for each in where]
         )
         request = OffsetFetchRequest(group_id, topics, require_stable=require_stable)
         key = CoordinatorKey.of_group(group_id)
@@ -247,6 +235,18 @@ class Decisions:
                 detail = f"decisions need {METADATA_BYTES} of 'offset.metadata.max.bytes'"
                 raise BrokerError(error.error, error.what, f"{detail} of the brokers") from error
             raise
+
+
+def _last_of_each(heads: Mapping[TopicPartition, Part]) -> dict[TopicPartition, Part]:
+    """Return the last decision of each write.
+
+    An earlier one may still be at another partition: the topics of a column vary.
+    """
+    lasts = {}
+    oldest_first = sorted(heads.items(), key=lambda each: (each[1].batch.batch_id, each[1].number))
+    for where, head in oldest_first:
+        lasts[head.write or ""] = where, head
+    return dict(lasts.values())
 
 
 async def existing(

@@ -18,6 +18,7 @@ What follows from a stop at each step:
 | a paused driver, after its decision | transactions out of time | most urgent first (`settling`) |
 | a paused driver, before its sweep | transactions that nobody can decide | it aborts them |
 | the process of a driver, not the run | a run without memory | it reads its own last decision |
+| the driver, between two writes | one is decided | that one is dropped, the other is written |
 
 **Why a sweep does no harm, whenever it comes.** A driver sweeps only after its decision, and only
 transactions that it listed before that. Take a transaction that another driver listed. It had
@@ -27,19 +28,30 @@ last decision is another one. One of the two, unchanged, is proof enough. Each m
 another driver: a fence that is repeated after a lost answer raises the epoch twice, and brokers
 tell a decision somewhat after it is made.
 
-**What a driver remembers.** The id and epoch of the control id, the last decision, and the last one
-that it has seen committed. It settles the last decision before it makes the next one, also its own:
-code in foreachBatch may have swallowed the error. So only the last decision can be open.
+**Several writes.** Code in foreachBatch may write a micro-batch to several topics, one write after
+the other. Each write has decisions of its own (`lasts`), and its replay is compared with these.
+
+**What a driver remembers.** The id and epoch of the control id, the last decision of each write,
+and which of these it has seen committed. Before it decides, it settles all of them, also its own:
+code in foreachBatch may have swallowed the error. So only decisions about the latest micro-batch
+can be open. Spark may let another process of the same run decide in between. Brokers refuse what
+this one writes from its memory then. So it begins without memory.
 """
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from spark_kafka_source.admin.transactions import ONGOING, Begun
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import check_left, check_owner, open_transaction
+from spark_kafka_source.exactly_once.checks import (
+    check_left,
+    check_not_written,
+    check_owner,
+    check_place,
+    open_transaction,
+)
 from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
 from spark_kafka_source.exactly_once.endings import is_over
 from spark_kafka_source.exactly_once.errors import (
@@ -47,16 +59,17 @@ from spark_kafka_source.exactly_once.errors import (
     OtherDriverError,
     TransactionTimedOutError,
 )
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.looking import Seen
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.settling import commit_all, settle
 from spark_kafka_source.exactly_once.stories import (
-    ConfirmDecision,
+    ConfirmDecisions,
     Confirmed,
     DescribeTransactions,
     EndTxn,
-    FetchDecision,
+    FetchDecisions,
     InitProducerId,
     ListTransactions,
     RecordDecision,
@@ -86,6 +99,8 @@ class Work:
     """What the workers saw before their first transactions of the run."""
     content: Content | None = None
     """The amount of all rows; None if it is not known."""
+    write: str = ""
+    """The topic of the write, by which it is named; "" if a column names topics."""
 
 
 class Verdict(Enum):
@@ -109,84 +124,121 @@ class Driver:
         self._names, self._generation, self._caution = names, generation, caution
         self._control: ProducerId | None = None
         """The control id's producer between two decisions; None before this process has fenced."""
-        self._last: Decision | None = None
-        """The last decision, unless another driver has fenced this one."""
-        self._settled: Decision | None = None
-        """The last decision that this process has seen committed."""
+        self._lasts = Lasts()
+        """The last decisions, unless another driver has fenced this one."""
+        self._settled: frozenset[Decision] = frozenset()
+        """Those of them that this process has seen committed."""
 
     def commit(self, work: Work) -> Story[Verdict]:
-        """Decide that these transactions are the micro-batch, and commit them."""
-        leftovers = None
-        if self._control is None or not self._generation.keeps_control:
-            leftovers = yield from self._listed()
-            yield from self._take_control(work)
-        last = self._last
-        is_replay = last is not None and last.batch.batch_id == work.batch.batch_id
-        if last is not None:
-            check_owner(self._names.prefix, last.batch, work.batch)
-            is_written = yield from self._settle(last, runs_again=is_replay)
-            if is_replay and is_written:
-                yield from self._drop(work, last, leftovers or frozenset())
-                return Verdict.DROPPED
-        else:
+        """Decide that these transactions are the write of a micro-batch, and commit them."""
+        if self._goes_on():
+            try:
+                return (yield from self._commit(work))
+            except OtherDriverError:  # It may be another process of this run.
+                self._control = None
+        leftovers = yield from self._listed()
+        yield from self._take_control(work)
+        return (yield from self._commit(work, leftovers))
+
+    def _goes_on(self) -> bool:
+        """Whether this process can decide by what it remembers, without a fence."""
+        is_settled = all(self._is_settled(each) for _, each in self._lasts.latest())
+        return self._control is not None and self._generation.keeps_control and is_settled
+
+    def _commit(
+        self, work: Work, leftovers: frozenset[Transaction] | None = None
+    ) -> Story[Verdict]:
+        """Decide, or drop a replay. `leftovers` is None if none were listed."""
+        replayed = self._replayed(self._lasts, work.batch, work.write)
+        check_place(self._names.prefix, self._lasts.at(work.where), work.batch, work.write)
+        if not self._lasts.kept:
             yield from self._check_first(work.batch)
-        number = last.number + 1 if last is not None and is_replay else 0
-        yield from self._decide(work, number, leftovers)
+        yield from self._settle_all(self._lasts, work.batch)
+        if replayed is not None and self._is_settled(replayed):
+            yield from self._drop(work, replayed, leftovers or frozenset())
+            return Verdict.DROPPED
+        yield from self._decide(work, 0 if replayed is None else replayed.number + 1, leftovers)
         return Verdict.WRITTEN
 
-    def commit_nothing(self, batch: BatchId, content: Content | None = None) -> Story[None]:
-        """End what was decided before a micro-batch without rows. About that, nobody decides."""
-        last: Decision | None = yield from ask(FetchDecision())
-        if last is None:
-            return
-        check_owner(self._names.prefix, last.batch, batch)
-        yield from self._settle(last, runs_again=False)
-        if last.batch.batch_id == batch.batch_id:
-            self._caution.compare(self._names, last, batch, content)
+    def commit_nothing(
+        self, batch: BatchId, content: Content | None = None, write: str = ""
+    ) -> Story[None]:
+        """End what was decided before a write without rows. About that, nobody decides."""
+        lasts: Lasts = yield from ask(FetchDecisions())
+        replayed = self._replayed(lasts, batch, write)
+        yield from self._settle_all(lasts, batch, given_up=replayed)
+        if replayed is not None:
+            self._caution.compare(self._names, replayed, batch, content)
 
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
     ) -> Story[None]:
-        """Abort this run's transactions, unless the micro-batch is decided with them.
+        """Abort what is open under the prefix and not decided.
 
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
         it is committed. The fence stops a process of this run that still decides. `where` is as in
         `Work`; None if no partition is known.
         """
-        listed = yield from self._listed()
-        own = {each for each in listed if self._names.is_of_run(each[0], batch.run_id)}
-        own |= {each[:2] for each in attempts}
-        if not own:
+        told = frozenset(each[:2] for each in attempts)
+        if not told:
             return
+        listed = yield from self._listed()
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if where is None:
-            self._last = yield from ask(FetchDecision())
+            self._lasts = yield from ask(FetchDecisions())
         else:
-            self._control, self._last = yield from ask(ConfirmDecision(control, where))
-        yield from self._sweep(own, self._last)
-        if self._last is not None and self._last.batch == batch:
+            self._control, self._lasts = yield from ask(ConfirmDecisions(control, where))
+        yield from self._sweep(told)
+        for each in [each for _, each in self._lasts.latest() if each.batch == batch]:
             try:
-                yield from self._settle(self._last, runs_again=True)
+                yield from self._settle(each, runs_again=True)
             except KafkaError as error:  # Spark tells the error of `commit`, and not this one.
                 logger.warning("%s is decided, and not ended: %s", batch, error)
+        yield from self._abort_others(batch, listed - told)
 
     def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Story[None]:
         """Abort these transactions and all open ones of a run, of which nothing is decided."""
         listed = yield from self._listed()
-        own = {each for each in listed if self._names.is_of_run(each[0], run_id)}
-        yield from self._sweep(own | {each[:2] for each in attempts}, None)
+        own = {each for each in listed if self._names.is_in(each[0], run_id)}
+        yield from self._sweep(own | {each[:2] for each in attempts})
+
+    def _abort_others(self, batch: BatchId, listed: frozenset[Transaction]) -> Story[None]:
+        """Abort what is open and no task has told, as after an attempt that Spark has lost.
+
+        It may be another run's, whose driver must not decide any more. It would, if each last
+        decision were one that its tasks saw. So one of these is made once more, by this run: the
+        mark. Where nothing is decided yet, there is nothing to mark.
+        """
+        others = listed - self._decided()
+        if not others:
+            return
+        left = f"{len(others)} open transactions are left to the next run or to their timeouts"
+        last = next(iter(self._lasts.latest()), None)
+        if last is None or self._control is None or last.decision.batch.query_id != batch.query_id:
+            logger.warning("%s is aborted. %s: %s", batch, left, self._names.prefix)
+            return
+        where, decision = last
+        own = replace(decision.batch, run_id=batch.run_id)
+        mark = replace(decision, batch=own, number=decision.number + 1)
+        try:
+            yield from self._record(mark, where)
+            yield from self._make(mark, where)
+        except KafkaError as error:  # As if the topic of the decision is deleted.
+            logger.warning("%s is aborted. %s: %s: %s", batch, left, self._names.prefix, error)
+            return
+        yield from self._sweep(others)
 
     # -- the control id ----------------------------------------------------------------------------
 
     def _take_control(self, work: Work) -> Story[None]:
-        """Fence other drivers, and read the last decision."""
+        """Fence other drivers, and read the last decisions."""
         before = self._control
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if before is None or not is_next(before, control):
-            confirmed: Confirmed = yield from ask(ConfirmDecision(control, work.where))
-            self._last = confirmed.last
+            confirmed: Confirmed = yield from ask(ConfirmDecisions(control, work.where))
+            self._lasts = confirmed.lasts
             self._check_control(work, control)
             control = confirmed.control
         self._control = control
@@ -195,49 +247,79 @@ class Driver:
         """Raise `OtherDriverError` if another driver may have decided since the tasks began.
 
         A fence that is repeated, since its answer was lost, raises the epoch by more than one.
-        Then the last decision tells: it is this run's, or still the one that the tasks saw.
+        Then the last decisions tell: each is this run's, or the tasks have seen it.
         """
-        last = None if self._last is None else self._last.id
-        if last is not None and last.batch.run_id == work.batch.run_id:
-            return
+        others = {
+            each.id for _, each in self._lasts.latest() if each.batch.run_id != work.batch.run_id
+        }
         for seen in work.seen:
-            if not is_next(seen.control, control) and seen.last != last:
-                then, now = (each.batch if each else "nothing" for each in (seen.last, last))
-                found = f"{then} was decided last when a task began, and {now} is now"
+            unseen = others - seen.lasts
+            if unseen and not is_next(seen.control, control):
+                found = f"{min(str(each.batch) for each in unseen)} was decided after a task began"
                 raise OtherDriverError(self._names.prefix, found)
 
     def _check_first(self, batch: BatchId) -> Story[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
 
-        Nothing comes before micro-batch 0: it is doubtful only if another run has committed rows.
+        Nothing comes before micro-batch 0: it is doubtful only if rows were ever committed.
         """
         prefix = self._names.prefix
         forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
         found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
         if batch.batch_id == 0:
             committed = yield from ask(ListTransactions(committed=True))
-            if all(self._names.is_of_run(each, batch.run_id) for each in committed):
+            if not committed:
                 return
-            found = f"another run has committed rows under {prefix!r}, but nothing is decided there"
+            found = f"rows were committed under {prefix!r} before, but nothing is decided there"
         if_so = "If it was written before, its rows are written twice"
         self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def _settle(self, decision: Decision, *, runs_again: bool) -> Story[bool]:
-        """Commit what is open of a decision. Return False if all of it is aborted.
+    def _replayed(self, lasts: Lasts, batch: BatchId, write: str) -> Decision | None:
+        """Return the decision about the same write of the same micro-batch.
+
+        Raises `PrefixInUseError` if the last decisions cannot come before this write.
+        """
+        for _, each in lasts.kept:
+            check_owner(self._names.prefix, each.batch, batch)
+        last = lasts.of(write)
+        if last is None or last.batch.batch_id != batch.batch_id:
+            return None
+        check_not_written(self._names.prefix, last.batch, batch, write)
+        return last
+
+    def _settle_all(
+        self, lasts: Lasts, batch: BatchId, given_up: Decision | None = None
+    ) -> Story[None]:
+        """Bring all last decisions to their end, before one about this micro-batch.
+
+        A run repeats all writes of a micro-batch that another run has decided, in any order, but
+        for the one that is `given_up`.
+        """
+        for _, each in lasts.latest():
+            is_repeated = each.batch.batch_id == batch.batch_id and each.batch != batch
+            yield from self._settle(each, runs_again=is_repeated and each != given_up)
+
+    def _settle(self, decision: Decision, *, runs_again: bool) -> Story[None]:
+        """Commit what is open of a decision, unless all of it is aborted.
 
         Then raises `DecidedRowsLostError` if the query does not repeat the micro-batch.
         """
-        if decision == self._settled or not decision.winners:
-            return True
-        if not (yield from settle(decision, runs_again=runs_again)):
-            if runs_again:
-                return False
+        if self._is_settled(decision):
+            return
+        if (yield from settle(decision, runs_again=runs_again)):
+            self._has_settled(decision)
+        elif not runs_again:
             ids = [each.transactional_id for each in decision.winners]
             raise DecidedRowsLostError(decision.batch, ids, len(ids), runs_again=False)
-        self._settled = decision
-        return True
+
+    def _is_settled(self, decision: Decision) -> bool:
+        return decision in self._settled or not decision.winners
+
+    def _has_settled(self, decision: Decision) -> None:
+        same = {each for each in self._settled if each.batch.batch_id == decision.batch.batch_id}
+        self._settled = frozenset({*same, decision})
 
     def _decide(
         self, work: Work, number: int, leftovers: frozenset[Transaction] | None
@@ -245,18 +327,18 @@ class Driver:
         """Make a decision, and commit its transactions. `leftovers` is None if none were listed."""
         winners, left_ms, now_ms, listed = yield from self._checked(work, lists=leftovers is None)
         safe_until_ms = now_ms + left_ms // 2
-        decision = Decision(work.batch, winners, number, work.content)
+        decision = Decision(work.batch, winners, number, work.content, work.write)
         now_ms = yield from self._record(decision, work.where)
         if now_ms > safe_until_ms:
             yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
             self._control = None
             raise _stood_still(decision, "is not decided")
-        now_ms = yield from self._make(decision)
+        now_ms = yield from self._make(decision, work.where)
         end = commit_all if now_ms <= safe_until_ms else settle
         if not (yield from end(decision)):
             raise _stood_still(decision, "was decided too late, and no reader has seen a row of it")
-        self._settled = decision
-        yield from self._sweep(leftovers or listed, decision)
+        self._has_settled(decision)
+        yield from self._sweep(leftovers or listed)
 
     def _drop(self, work: Work, last: Decision, leftovers: frozenset[Transaction]) -> Story[None]:
         """Abort this run's transactions of a micro-batch that an earlier run has written.
@@ -265,10 +347,11 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, work.batch, work.content)
-        own = Decision(work.batch, (), last.number + 1, last.content)
+        own = Decision(work.batch, (), last.number + 1, last.content, work.write)
         yield from self._record(own, work.where)
-        yield from self._make(own)
-        yield from self._sweep(leftovers | {each[:2] for each in work.prepared}, last)
+        yield from self._make(own, work.where)
+        ended = {each[:2] for each in last.winners}
+        yield from self._sweep((leftovers | {each[:2] for each in work.prepared}) - ended)
 
     def _record(self, decision: Decision, where: TopicPartition) -> Story[int]:
         """Write a decision, which does not count yet. Return the time."""
@@ -280,7 +363,7 @@ class Driver:
         self._control = control
         return heard.now_ms
 
-    def _make(self, decision: Decision) -> Story[int]:
+    def _make(self, decision: Decision, where: TopicPartition) -> Story[int]:
         """Commit the recorded decision: the micro-batch is decided. Return the time."""
         control = self._producer()
         self._control = None  # Until an answer is there, nobody knows whether it is decided.
@@ -290,7 +373,7 @@ class Driver:
             if is_over(answer):
                 raise OtherDriverError(self._names.prefix, str(answer)) from answer
             raise answer
-        self._control, self._last = answer, decision
+        self._control, self._lasts = answer, self._lasts.with_(Kept(where, decision))
         return heard.now_ms
 
     def _producer(self) -> ProducerId:
@@ -325,10 +408,12 @@ class Driver:
     def _listed(self) -> Story[frozenset[Transaction]]:
         return (yield from _open((yield from ask(ListTransactions()))))
 
-    def _sweep(self, leftovers: Iterable[Transaction], decision: Decision | None) -> Story[None]:
-        """Abort leftovers. One that cannot be aborted ends by its timeout."""
-        kept = set() if decision is None else {each[:2] for each in decision.winners}
-        yield from end_each(sorted({*leftovers} - kept), commit=False)
+    def _sweep(self, leftovers: Iterable[Transaction]) -> Story[None]:
+        """Abort leftovers, but none that is decided. One that cannot be aborted ends by timeout."""
+        yield from end_each(sorted({*leftovers} - self._decided()), commit=False)
+
+    def _decided(self) -> frozenset[Transaction]:
+        return frozenset(each[:2] for _, last in self._lasts.kept for each in last.winners)
 
 
 def _open(ids: Iterable[str]) -> Story[frozenset[Transaction]]:

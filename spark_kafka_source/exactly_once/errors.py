@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
-from spark_kafka_source.exactly_once.decision import BatchId, Content
+from spark_kafka_source.exactly_once.decision import BatchId, Content, written_to
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
 
@@ -31,17 +31,26 @@ class ReplayDiffersError(LocalError):
     None of the replay's rows is written.
     """
 
-    def __init__(self, prefix: str, batch: BatchId, written: Content, found: Content) -> None:
-        super().__init__(prefix, batch, written, found)
-        self.prefix, self.batch, self.written, self.found = prefix, batch, written, found
+    def __init__(
+        self,
+        prefix: str,
+        batch: BatchId,
+        written: Content,
+        found: Content,
+        write: str | None = None,
+    ) -> None:
+        super().__init__(prefix, batch, written, found, write)
+        self.prefix, self.batch, self.write = prefix, batch, write
+        self.written, self.found = written, found
 
     def _text(self) -> str:
+        to = "" if self.write is None else f" to {written_to(self.write)}"
         return (
-            f"{self.batch} is decided and written with {self.written}, and now it is to be written "
-            f"with {self.found}. These are other rows under the same number, and none of them is "
-            "written. A checkpoint that was restored from an older copy does this: put back the "
-            "checkpoint that was in use last. If that one is gone, either have the whole batch "
-            "written, the rows that are there already twice: "
+            f"{self.batch} is decided and written{to} with {self.written}, and now it is to be "
+            f"written with {self.found}. These are other rows under the same number, and none of "
+            "them is written. A checkpoint that was restored from an older copy does this: put "
+            "back the checkpoint that was in use last. If that one is gone, either have the whole "
+            "batch written, the rows that are there already twice: "
             f"'spark-kafka-source groups delete {self.prefix}'. Or go on without these rows: set "
             f"'{CHECK_OPTION}' to 'none' for one start. Leave it at 'none' for a query that does "
             "not compute the same rows again"
@@ -88,7 +97,8 @@ class OtherDriverError(RemoteError):
         return (
             f"Another driver now decides under {self.prefix!r}, so this one must not. If it runs "
             "the same query elsewhere, that one goes on; if two queries share the prefix, give "
-            f"each its own ('{PREFIX_OPTION}'). What was found: {self.found}"
+            f"each its own ('{PREFIX_OPTION}'); if foreachBatch writes in several threads at once, "
+            f"write one after the other. What was found: {self.found}"
         )
 
 

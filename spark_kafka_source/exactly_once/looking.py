@@ -1,20 +1,21 @@
 """A worker's look at the brokers before its first transaction in a run.
 
-It sees the epoch of the control id and the last decision. By either the run's driver proves that no
-other driver has decided since. It commits what an earlier run has decided and not ended, before new
-rows take their time.
+It sees the epoch of the control id and the last decisions. By either the run's driver proves that
+no other driver has decided since. It commits what an earlier run has decided and not ended, before
+new rows take their time.
 """
 
 import logging
 from typing import NamedTuple
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, DecisionId
+from spark_kafka_source.exactly_once.decision import BatchId, DecisionId
+from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.stories import (
     DescribeTransactions,
-    FetchDecision,
+    FetchDecisions,
     Story,
 )
 from spark_kafka_source.producer import ProducerId
@@ -27,22 +28,23 @@ class Seen(NamedTuple):
 
     control: ProducerId | None = None
     """The control id's producer; None for a new id."""
-    last: DecisionId | None = None
-    """The last decision; None if there is none."""
+    lasts: frozenset[DecisionId] = frozenset()
+    """The decisions about the latest micro-batch."""
 
 
 def look(names: Names, batch: BatchId) -> Story[Seen]:
     """Look at the brokers, and commit what another run of the query has decided."""
-    heard = yield (DescribeTransactions((names.control_id,)), FetchDecision())
-    described, last = heard.answers
+    heard = yield (DescribeTransactions((names.control_id,)), FetchDecisions())
+    described, lasts = heard.answers
     control = described[names.control_id]
-    if last is not None and _is_of_earlier_run(last, batch):
-        try:
-            yield from settle_for_others(last)
-        except KafkaError as error:
-            logger.warning("What is decided and not ended is left to the driver: %s", error)
-    return Seen(control and control.producer, last and last.id)
+    try:
+        yield from _end_earlier(lasts, batch)
+    except KafkaError as error:
+        logger.warning("What is decided and not ended is left to the driver: %s", error)
+    return Seen(control and control.producer, frozenset(each.id for _, each in lasts.latest()))
 
 
-def _is_of_earlier_run(last: Decision, batch: BatchId) -> bool:
-    return last.batch.query_id == batch.query_id and last.batch.run_id != batch.run_id
+def _end_earlier(lasts: Lasts, batch: BatchId) -> Story[None]:
+    for _, each in lasts.latest():
+        if each.batch.query_id == batch.query_id and each.batch.run_id != batch.run_id:
+            yield from settle_for_others(each)

@@ -1,6 +1,7 @@
 """The transactional ids of one query's writes, and the groups that hold its decisions."""
 
 import re
+import uuid
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import ConfigurationError
@@ -18,7 +19,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
 # Ids of other programs are parsed, too, and may have any length.
 _NUMBER = r"(?:0|[1-9][0-9]{0,9})"
 _TASK_ID = re.compile(
-    rf"(?P<prefix>{_PREFIX.pattern})\.(?P<run>[^.]{{1,500}})"
+    rf"(?P<prefix>{_PREFIX.pattern})\.(?P<space>[^.]{{1,500}})"
     rf"\.(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})"
 )
 
@@ -28,12 +29,14 @@ class TaskId:
     """The parts of a transactional id of a task's attempt."""
 
     prefix: str
-    run_id: str
+    space: str
+    """The same for all ids of a query. For a plain batch its write's id, and in version 0.2.0 the
+    run's id."""
     task: int
     attempt: int
 
     def __str__(self) -> str:
-        return f"{self.prefix}.{self.run_id}.{self.task}.{self.attempt}"
+        return f"{self.prefix}.{self.space}.{self.task}.{self.attempt}"
 
     @classmethod
     def parse(cls, transactional_id: str) -> "TaskId | None":
@@ -44,7 +47,7 @@ class TaskId:
         task, attempt = int(found["task"]), int(found["attempt"])
         if max(task, attempt) >= MOST_TASKS:
             return None
-        return cls(found["prefix"], found["run"], task, attempt)
+        return cls(found["prefix"], found["space"], task, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,18 @@ class Names:
         """The transactional id of the decisions. It fences other drivers."""
         return f"{self.prefix}.{_CONTROL}"
 
+    @property
+    def space(self) -> str:
+        """The space of a query's ids. It looks like the id of a run, as version 0.2.0 has it."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"pykafka.{self.prefix}"))
+
     def group_id(self, part: int) -> str:
         """Return the group for a part of a decision; the group of the first is the prefix."""
         return self.prefix if part == 0 else f"{self.prefix}.{part}"
 
-    def task_id(self, run_id: str, task: int, attempt: int) -> TaskId:
-        """Return the transactional id of a task's attempt.
-
-        The id contains the run. Otherwise a replay would begin under the same ids, and so abort
-        decided transactions that are still open.
-        """
-        return TaskId(self.prefix, run_id.replace(".", "_"), task, attempt)
+    def task_id(self, space: str, task: int, attempt: int) -> TaskId:
+        """Return the transactional id of a task's attempt."""
+        return TaskId(self.prefix, space.replace(".", "_"), task, attempt)
 
     def aborted_id(self, run_id: str) -> str:
         """Return the transactional id that is known to the brokers once the run is aborted."""
@@ -79,10 +83,10 @@ class Names:
         found = TaskId.parse(transactional_id)
         return found is not None and found.prefix == self.prefix
 
-    def is_of_run(self, transactional_id: str, run_id: str) -> bool:
-        """Whether this is the id of a task's attempt of this run."""
+    def is_in(self, transactional_id: str, space: str) -> bool:
+        """Whether this is the id of a task's attempt in this space."""
         found = TaskId.parse(transactional_id)
-        return found == self.task_id(run_id, found.task, found.attempt) if found else False
+        return found == self.task_id(space, found.task, found.attempt) if found else False
 
 
 def checked_prefix(text: str) -> str:

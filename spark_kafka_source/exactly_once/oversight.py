@@ -12,7 +12,7 @@ from spark_kafka_source.admin.transactions import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import Decision, Winner
-from spark_kafka_source.exactly_once.decisions import Decisions, Kept, existing
+from spark_kafka_source.exactly_once.decisions import Decisions, existing
 from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
@@ -20,17 +20,21 @@ from spark_kafka_source.exactly_once.errors import (
     NothingSeenError,
     NotYetCommittedError,
 )
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
 from spark_kafka_source.producer import ProducerId
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTransaction:
-    """The known facts of a task's transaction, from its id and from the last decision."""
+    """The known facts of a task's transaction, from its id and from the last decisions."""
 
     task_id: TaskId
     last: Decision | None
-    """The last decision under its prefix; None if there is none, or it cannot be read."""
+    """The last decision that has it, or else a latest one under its prefix.
+
+    None if there is none, or it cannot be read.
+    """
     is_decided: bool
     error: KafkaError | None = None
     """Why the decisions cannot be read."""
@@ -43,6 +47,14 @@ class TaskTransaction:
         return query_of_prefix(self.task_id.prefix)
 
     @property
+    def run_id(self) -> str | None:
+        """The run of a decided transaction. For others it is known only from ids of 0.2.0."""
+        if self.last is not None and self.is_decided:
+            return self.last.batch.run_id
+        is_of_query = self.task_id.space == Names(self.task_id.prefix).space
+        return None if is_of_query else self.task_id.space
+
+    @property
     def batch_id(self) -> int | None:
         """The micro-batch of a decided transaction. None if undecided: then it is a later one."""
         return self.last.batch.batch_id if self.last is not None and self.is_decided else None
@@ -52,33 +64,39 @@ def task_transactions(
     client: KafkaClient, transactions: Iterable[TransactionDescription]
 ) -> dict[str, TaskTransaction]:
     """Return the facts of the transactions that belong to tasks, by transactional id."""
-    lasts: dict[str, Decision | KafkaError | None] = {}
+    lasts: dict[str, Lasts | KafkaError] = {}
     found = {}
     for each in transactions:
         task_id = TaskId.parse(each.transactional_id)
         if task_id is None:
             continue
         if task_id.prefix not in lasts:
-            lasts[task_id.prefix] = _last(client, Names(task_id.prefix))
+            lasts[task_id.prefix] = _lasts(client, Names(task_id.prefix))
         last = lasts[task_id.prefix]
         if isinstance(last, KafkaError):
             found[each.transactional_id] = TaskTransaction(task_id, None, False, last)
         else:
-            found[each.transactional_id] = TaskTransaction(task_id, last, _counts(last, each))
+            found[each.transactional_id] = _of_task(task_id, last, each)
     return found
 
 
-def _last(client: KafkaClient, names: Names) -> Decision | KafkaError | None:
+def _lasts(client: KafkaClient, names: Names) -> Lasts | KafkaError:
     try:
-        return client.run(Decisions(client, names).last(require_stable=False))
+        return client.run(Decisions(client, names).lasts(require_stable=False))
     except KafkaError as error:
         return error
 
 
-def _counts(last: Decision | None, found: TransactionDescription) -> bool:
-    """Whether the last transaction under an id is one of the last decision's."""
-    if last is None:
-        return False
+def _of_task(task_id: TaskId, lasts: Lasts, found: TransactionDescription) -> TaskTransaction:
+    for _, each in lasts.kept:
+        if _counts(each, found):
+            return TaskTransaction(task_id, each, True)
+    latest = [each for _, each in lasts.latest()]
+    return TaskTransaction(task_id, latest[0] if latest else None, False)
+
+
+def _counts(last: Decision, found: TransactionDescription) -> bool:
+    """Whether the last transaction under an id is one of a last decision's."""
     winners = {each.transactional_id: each for each in last.winners}
     each = winners.get(found.transactional_id)
     if each is None or each.started_at_ms != found.started_at_ms:
@@ -93,46 +111,47 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
     """
     task_id = TaskId.parse(transactional_id)
     if task_id is not None:
-        last = _last_for_certain(client, Names(task_id.prefix), transactional_id)
-        decided = [] if last is None else [each.transaction[:2] for each in last.winners]
-        if last is not None and (transactional_id, producer) in decided:
-            raise DecidedTransactionError(transactional_id, last.batch)
+        for _, last in _lasts_for_certain(client, Names(task_id.prefix), transactional_id).kept:
+            if (transactional_id, producer) in [each.transaction[:2] for each in last.winners]:
+                raise DecidedTransactionError(transactional_id, last.batch)
     client.run(abort_transaction(client, transactional_id, producer))
 
 
-def _last_for_certain(client: KafkaClient, names: Names, transactional_id: str) -> Decision | None:
-    """Return the last decision, and let no driver decide on the transaction right now."""
+def _lasts_for_certain(client: KafkaClient, names: Names, transactional_id: str) -> Lasts:
+    """Return the last decisions, and let no driver decide on the transaction right now."""
     decisions = Decisions(client, names)
     control = client.run(decisions.fence())
     found = client.run(describe_transactions(client, [transactional_id]))[transactional_id]
     where = None if found is None else client.run(existing(client, found.topic_partitions))
-    kept = (
-        client.run(decisions.kept())
-        if where is None
-        else client.run(decisions.confirmed(control, where)).kept
-    )
-    return None if kept is None else kept.decision
+    if where is None:
+        return client.run(decisions.lasts())
+    return client.run(decisions.confirmed(control, where)).lasts
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last micro-batch under a prefix, and the outcome of each of its transactions."""
+    """A write of the last micro-batch under a prefix, and the outcome of each transaction."""
 
-    decision: Decision
+    kept: Kept
     outcomes: dict[Winner, Outcome]
+
+    @property
+    def decision(self) -> Decision:
+        """The last decision about the write."""
+        return self.kept.decision
 
     def of(self, *kinds: Outcome) -> list[Winner]:
         """Return the winners with these outcomes."""
         return [each for each, found in self.outcomes.items() if found in kinds]
 
 
-def look_at_last(client: KafkaClient, names: Names) -> Finished:
-    """Return the last decision and its outcomes. Raises `NothingDecidedError`."""
-    kept = _found(names, client.run(Decisions(client, names).kept(require_stable=False)))
-    return client.run(_outcomes(Transactions(client, names), kept.decision))
+def look_at_last(client: KafkaClient, names: Names) -> list[Finished]:
+    """Return the outcomes of the last micro-batch, write by write. Raises `NothingDecidedError`."""
+    lasts = client.run(Decisions(client, names).lasts(require_stable=False))
+    return client.run(_outcomes(Transactions(client, names), _found(names, lasts)))
 
 
-def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> Finished:
+def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> list[Finished]:
     """Commit the decided transactions that are still open, as the query's next run would.
 
     With `accept_loss`, lost transactions and those with an unknown end leave the decision: the next
@@ -142,34 +161,40 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> F
     return client.run(_finished(client, names, accept_loss=accept_loss))
 
 
-async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> Finished:
+async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> list[Finished]:
     decisions = Decisions(client, names)
     control = await decisions.fence()
-    where, _ = _found(names, await decisions.kept())
+    where = _found(names, await decisions.lasts())[0].where
     look = await decisions.confirmed(control, where)
-    where, decision = _found(names, look.kept)
     transactions = Transactions(client, names)
-    found = await _outcomes(transactions, decision)
-    lost = [each.transactional_id for each in found.of(Outcome.ABORTED)]
-    if lost and not accept_loss and not found.of(Outcome.COMMITTED, Outcome.UNKNOWN):
-        raise NothingSeenError(decision.batch, lost)
-    found = await _ended(transactions, found)
-    if accept_loss and found.of(Outcome.ABORTED, Outcome.UNKNOWN):
-        committed = tuple(found.of(Outcome.COMMITTED))
-        accepted = replace(decision, winners=committed, number=decision.number + 1)
-        await decisions.record(look.control, accepted, where)
+    found = await _outcomes(transactions, _found(names, look.lasts))
+    for each in found:
+        lost = [winner.transactional_id for winner in each.of(Outcome.ABORTED)]
+        if lost and not accept_loss and not each.of(Outcome.COMMITTED, Outcome.UNKNOWN):
+            raise NothingSeenError(each.decision.batch, lost)
+    found = [await _ended(transactions, each) for each in found]
+    lossy = [each for each in found if each.of(Outcome.ABORTED, Outcome.UNKNOWN)]
+    if accept_loss and lossy:
+        for each in lossy:
+            await decisions.record(look.control, _accepted(each), each.kept.where)
         await decisions.decide(look.control)
     return found
 
 
-async def _outcomes(transactions: Transactions, decision: Decision) -> Finished:
-    return Finished(decision, await transactions.outcomes(decision.winners))
+def _accepted(found: Finished) -> Decision:
+    """Return the decision without the transactions that are lost."""
+    committed, number = tuple(found.of(Outcome.COMMITTED)), found.decision.number + 1
+    return replace(found.decision, winners=committed, number=number)
+
+
+async def _outcomes(transactions: Transactions, lasts: Iterable[Kept]) -> list[Finished]:
+    return [Finished(each, await transactions.outcomes(each.decision.winners)) for each in lasts]
 
 
 async def _ended(transactions: Transactions, found: Finished) -> Finished:
     left = [each[:2] for each in found.of(Outcome.OPEN)]
     answers = await transactions.end(left, commit=True)
-    found = await _outcomes(transactions, found.decision)
+    (found,) = await _outcomes(transactions, [found.kept])
     for error in answers:
         if isinstance(error, KafkaError) and not is_over(error):
             ids = [each.transactional_id for each in found.of(Outcome.OPEN)]
@@ -177,7 +202,7 @@ async def _ended(transactions: Transactions, found: Finished) -> Finished:
     return found
 
 
-def _found(names: Names, kept: Kept | None) -> Kept:
-    if kept is None:
+def _found(names: Names, lasts: Lasts) -> tuple[Kept, ...]:
+    if not lasts.kept:
         raise NothingDecidedError(names.prefix)
-    return kept
+    return lasts.latest()

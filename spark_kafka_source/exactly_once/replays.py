@@ -60,7 +60,7 @@ class Caution:
             written.fingerprint,
         )
         if found.rows > written.rows or is_other:
-            raise ReplayDiffersError(names.prefix, batch, written, found)
+            raise ReplayDiffersError(names.prefix, batch, written, found, decided.write)
         if self.check is ReplayCheck.CONTENTS and not is_compared:
             self.doubt(
                 names, f"{batch} is a replay, and its decision has no fingerprint to compare with"

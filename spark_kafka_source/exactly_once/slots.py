@@ -14,24 +14,45 @@ A later transaction under an id proves to drivers that the decided one before it
 - after it has asked, and the brokers say that it was committed.
 
 Any other slot is never used again. Its last state stays, for those who look for it.
+
+A process may inherit the slots of one that has ended (`leases`), and asks about each of them first.
+Before each request for a slot it notes what is about to begin there: a late copy of a request may
+come after the end of its process. So a slot is inherited only if the transaction that was noted
+last was committed, and never while InitProducerId may be on its way.
 """
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
-from spark_kafka_source.admin.transactions import COMMITTED, Begun
+from spark_kafka_source.admin.transactions import (
+    COMMITTED,
+    ONGOING,
+    Begun,
+    TransactionDescription,
+)
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.leases import OWNER_BITS, Owner
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.stories import InitProducerId, Story, ask, describe
+from spark_kafka_source.exactly_once.stories import (
+    DescribeTransactions,
+    InitProducerId,
+    Story,
+    ask,
+    describe,
+)
 from spark_kafka_source.producer import Generation, ProducerId
 
-SLOT_BITS = 10
+logger = logging.getLogger(__name__)
+
+SLOT_BITS = 64 - OWNER_BITS
 """The bits of an id's attempt field that number the slots. All other bits name the worker."""
-RANDOM_BITS = 32 + 32 - SLOT_BITS
 
 
 @dataclass(slots=True)
 class Slot:
     """One transactional id, its last transaction, and the micro-batch of that."""
 
+    number: int
     transactional_id: str
     producer: ProducerId
     batch_id: int
@@ -39,6 +60,8 @@ class Slot:
     """Before the transaction began. By this process's clock, which only runs forward."""
     until_ms: int | None = None
     """The first rows must be sent before this time, or else to a new slot; None for any time."""
+    is_committed: bool = False
+    """Whether the last transaction is known to be committed. `producer` is the next one then."""
 
     @property
     def is_guess(self) -> bool:
@@ -54,13 +77,37 @@ class Slots:
     """The slots of one worker process for one prefix and run. One thread may use it at a time."""
 
     def __init__(
-        self, names: Names, run_id: str, owner: int, generation: Generation, timeout_ms: int
+        self, names: Names, space: str, owner: Owner, generation: Generation, timeout_ms: int
     ) -> None:
-        """`owner` is a random number of `RANDOM_BITS` bits that no other process has."""
-        self._names, self._run_id, self._owner = names, run_id, owner
+        self._names, self._space, self._owner = names, space, owner
         self._generation, self._timeout_ms = generation, timeout_ms
         self._slots: list[Slot] = []
-        self._count = 0
+        self._count = len(owner.begun)
+
+    def inherit(self) -> Story[None]:
+        """Take over the slots of former processes whose last transactions were committed.
+
+        A former coordinator may tell an earlier state. Then the slot is left to the next process.
+        """
+        begun = {
+            self._id(number): (number, producer)
+            for number, producer in enumerate(self._owner.begun)
+            if producer is not None
+        }
+        if not begun:
+            return
+        try:
+            states = yield from ask(DescribeTransactions(tuple(begun)))
+        except KafkaError as error:
+            logger.info("The transactional ids of a former process are left alone: %s", error)
+            return
+        for transactional_id, (number, producer) in begun.items():
+            found: TransactionDescription | None = states[transactional_id]
+            if found is None or found.state not in {ONGOING, *COMMITTED}:
+                self._owner.note(number, None)
+            elif found.state in COMMITTED and found.producer == self._after_end(producer):
+                slot = Slot(number, transactional_id, found.producer, -1, 0, is_committed=True)
+                self._slots.append(slot)
 
     def begin(self, batch_id: int, now_ms: int) -> Story[Slot]:
         """Return a slot for an attempt of this micro-batch. Its producer may begin a transaction.
@@ -68,7 +115,7 @@ class Slots:
         `now_ms` is by this process's clock. Raises `TooManySlotsError`.
         """
         for slot in [each for each in self._slots if each.batch_id < batch_id]:
-            self.retire(slot)
+            self._slots.remove(slot)
             continued = yield from self._continued(slot, batch_id, now_ms)
             if continued is not None:
                 self._slots.append(continued)
@@ -79,38 +126,69 @@ class Slots:
         """Return a new slot, as after INVALID_PRODUCER_EPOCH. Raises `TooManySlotsError`."""
         if self._count >= 1 << SLOT_BITS:
             raise TooManySlotsError(f"a worker has used {self._count} transactional ids in one run")
-        transactional_id = self._id(self._count)
-        self._count += 1
-        producer: ProducerId = yield from ask(InitProducerId(transactional_id))
-        slot = Slot(transactional_id, producer, batch_id, now_ms)
+        number, self._count = self._count, self._count + 1
+        slot = Slot(number, self._id(number), ProducerId(-1, -1), batch_id, now_ms)
+        slot.producer = yield from self._initialised(slot)
+        self._owner.note(number, slot.producer)
         self._slots.append(slot)
         return slot
 
     def retire(self, slot: Slot) -> None:
         """Never use a slot again."""
         self._slots.remove(slot)
+        self._owner.note(slot.number, None)
 
     def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Story[Slot | None]:
         """Return the slot with the producer with which it goes on; None if it must not."""
-        after_end = self._generation.after_end(slot.producer)
-        until_ms = slot.began_ms + self._timeout_ms // 2
-        if self._generation is Generation.SECOND and after_end is not None and now_ms < until_ms:
-            return Slot(slot.transactional_id, after_end, batch_id, now_ms, until_ms)
+        after_end = self._after_end(slot.producer)
+        is_second = self._generation is Generation.SECOND
+        half_ms = slot.began_ms + self._timeout_ms // 2
+        until_ms = None
+        if slot.is_committed:
+            producer: ProducerId | None = slot.producer
+        elif is_second and after_end is not None and now_ms < half_ms:
+            producer, until_ms = after_end, half_ms
+        else:
+            producer = yield from self._ended(slot)
+        if producer is None:
+            return None
+        if not is_second:
+            producer = yield from self._initialised(slot)
+        self._owner.note(slot.number, producer)
+        return replace(
+            slot,
+            producer=producer,
+            batch_id=batch_id,
+            began_ms=now_ms,
+            until_ms=until_ms,
+            is_committed=False,
+        )
+
+    def _ended(self, slot: Slot) -> Story[ProducerId | None]:
+        """Ask what comes after the slot's transaction; None if that was not committed."""
         described = yield from describe([(slot.transactional_id, Begun(slot.producer))])
         found = described[slot.transactional_id]
         if found is None or found.state not in COMMITTED:
             return None
-        producer = found.producer
-        if self._generation is Generation.FIRST:
-            producer = yield from ask(InitProducerId(slot.transactional_id))
-        elif producer == slot.producer:
+        if self._generation is Generation.SECOND and found.producer == slot.producer:
             # A former coordinator tells the end of an earlier transaction, or somebody has ended
             # this one as in the first generation.
             return None
-        return Slot(slot.transactional_id, producer, batch_id, now_ms)
+        producer: ProducerId = found.producer
+        return producer
+
+    def _initialised(self, slot: Slot) -> Story[ProducerId]:
+        """Ask for a new epoch. The request may come late, and ends what another process begins."""
+        self._owner.note(slot.number, None)
+        producer: ProducerId = yield from ask(InitProducerId(slot.transactional_id))
+        return producer
+
+    def _after_end(self, producer: ProducerId) -> ProducerId | None:
+        return self._generation.after_end(producer)
 
     def _id(self, number: int) -> str:
         attempt_bits = 32 - SLOT_BITS
-        task, rest = self._owner >> attempt_bits, self._owner & ((1 << attempt_bits) - 1)
+        owner = self._owner.number
+        task, rest = owner >> attempt_bits, owner & ((1 << attempt_bits) - 1)
         attempt = rest << SLOT_BITS | number
-        return str(self._names.task_id(self._run_id, task, attempt))
+        return str(self._names.task_id(self._space, task, attempt))

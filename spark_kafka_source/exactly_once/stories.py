@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from spark_kafka_source.admin.transactions import Begun, TransactionDescription
 from spark_kafka_source.exactly_once.decision import Decision
+from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -42,12 +43,12 @@ class InitProducerId:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchDecision:
-    """Answer: the last decision, or None. A decision that is about to be made is not waited for."""
+class FetchDecisions:
+    """Answer: `Lasts`. A decision that is about to be made is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
-class ConfirmDecision:
+class ConfirmDecisions:
     """Answer: `Confirmed`, as the group's present coordinator tells it.
 
     An offset of `where` is written and aborted, since a former coordinator cannot take it.
@@ -58,10 +59,10 @@ class ConfirmDecision:
 
 
 class Confirmed(NamedTuple):
-    """The id and epoch to go on with, and the last decision, or None."""
+    """The id and epoch to go on with, and the last decisions."""
 
     control: ProducerId
-    last: Decision | None
+    lasts: Lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,8 @@ Request = (
     ListTransactions
     | DescribeTransactions
     | InitProducerId
-    | FetchDecision
-    | ConfirmDecision
+    | FetchDecisions
+    | ConfirmDecisions
     | RecordDecision
     | EndTxn
 )

@@ -12,11 +12,11 @@ from spark_kafka_source.exactly_once.decisions import Decisions
 from spark_kafka_source.exactly_once.endings import Transactions
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import (
-    ConfirmDecision,
+    ConfirmDecisions,
     Confirmed,
     DescribeTransactions,
     EndTxn,
-    FetchDecision,
+    FetchDecisions,
     Heard,
     InitProducerId,
     ListTransactions,
@@ -85,9 +85,9 @@ class Telling:
                 answer = await self._described(request)
             case InitProducerId(transactional_id):
                 answer = await self._init(transactional_id)
-            case FetchDecision():
-                answer = await self._decisions.last(require_stable=False)
-            case ConfirmDecision():
+            case FetchDecisions():
+                answer = await self._decisions.lasts(require_stable=False)
+            case ConfirmDecisions():
                 answer = await self._confirmed(request)
             case RecordDecision():
                 await self._record(request)
@@ -96,11 +96,11 @@ class Telling:
                 (answer,) = await self._transactions.end([pair], commit=commit)
         return answer
 
-    async def _confirmed(self, request: ConfirmDecision) -> Confirmed:
+    async def _confirmed(self, request: ConfirmDecisions) -> Confirmed:
         sent_seconds = time.monotonic()
         look = await self._decisions.confirmed(request.control, request.where)
         self._clock.learn(sent_seconds, look.transaction)
-        return Confirmed(look.control, None if look.kept is None else look.kept.decision)
+        return Confirmed(look.control, look.lasts)
 
     async def _record(self, request: RecordDecision) -> None:
         sent_seconds = time.monotonic()

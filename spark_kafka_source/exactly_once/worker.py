@@ -2,11 +2,11 @@
 
 import time
 
-from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.slots import RANDOM_BITS, Slot, Slots
+from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import Story
 from spark_kafka_source.producer import Beginning, Generation
 
@@ -15,19 +15,31 @@ class Worker:
     """One process's part in the writes of a run, or of a plain batch. For one thread at a time."""
 
     def __init__(
-        self, names: Names, run_id: str, generation: Generation, transaction_timeout_ms: int
+        self,
+        names: Names,
+        space: str,
+        generation: Generation,
+        transaction_timeout_ms: int,
+        owner: Owner | None = None,
     ) -> None:
+        """`space` is that of the ids. Without an owner, no other process has these ids."""
         self._names = names
         self.generation = generation
         self.transaction_timeout_ms = transaction_timeout_ms
         self.seen = Seen()
         """What `look` has seen. A plain batch needs no look."""
-        owner = CHANCE.getrandbits(RANDOM_BITS)
-        self._slots = Slots(names, run_id, owner, generation, transaction_timeout_ms)
+        owner = Owner() if owner is None else owner
+        self._slots = Slots(names, space, owner, generation, transaction_timeout_ms)
 
     def look(self, batch: BatchId) -> Story[None]:
-        """Look at the brokers before the first transaction; see `looking`."""
+        """Look at the brokers before the first transaction; see `looking` and `slots`.
+
+        Ids that are committed, where nothing is decided, tell the driver that the brokers have
+        forgotten a decision. So they are left alone.
+        """
         self.seen = yield from look(self._names, batch)
+        if self.seen.lasts:
+            yield from self._slots.inherit()
 
     def begin(self, batch_id: int) -> Story[Slot]:
         """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""

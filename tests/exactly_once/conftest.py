@@ -1,8 +1,10 @@
 """A query on brokers of each generation of transactions."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,14 @@ from tests.memory_broker import MemoryBroker
 from tests.memory_broker.transactions import Transaction
 
 PARTITIONS = 4
+
+
+@pytest.fixture(autouse=True)
+def own_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep leases in a folder of the test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
 PROPERTIES = {
     # What is out of time is aborted soon.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",

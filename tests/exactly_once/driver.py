@@ -67,7 +67,7 @@ def commit_in_process(
         batch_id,
         [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
         worker.generation.value,
-        worker.seen,
+        (worker.seen.control, [*worker.seen.lasts]),
         dies_at.name if dies_at else None,
     )
     process = subprocess.run(
@@ -85,9 +85,10 @@ def commit_in_process(
     return End(is_dead=False, **json.loads(process.stdout))
 
 
-def _seen(control: Any, last: Any) -> Seen:
+def _seen(control: Any, lasts: Any) -> Seen:
     producer = None if control is None else ProducerId(*control)
-    return Seen(producer, None if last is None else DecisionId(BatchId(**last[0]), last[1]))
+    ids = (DecisionId(BatchId(**batch), *rest) for batch, *rest in lasts)
+    return Seen(producer, frozenset(ids))
 
 
 def main() -> None:
@@ -105,7 +106,7 @@ def main() -> None:
 
     found: dict[str, str | None] = {"error": None, "text": ""}
     try:
-        worker = Worker(query.names, orders.run_id, Generation(orders.generation), TIMEOUT_MS)
+        worker = Worker(query.names, query.names.space, Generation(orders.generation), TIMEOUT_MS)
         worker.seen = _seen(*orders.seen)
         Run(query, orders.run_id, worker).commit(orders.batch_id, winners, reached)
     except KafkaError as error:

@@ -19,6 +19,7 @@ from spark_kafka_source.exactly_once import (
     Telling,
     Work,
     Worker,
+    leased,
 )
 from spark_kafka_source.producer import (
     Generation,
@@ -110,7 +111,9 @@ class Run:
         if self.worker is None or self.worker.transaction_timeout_ms != query.timeout_ms:
             with client_of(query.servers, **query.settings) as client:
                 generation = client.run(generation_of(client))
-                self.worker = Worker(query.names, self.run_id, generation, query.timeout_ms)
+                owner = leased(query.prefix, generation.name, query.servers)
+                names, timeout_ms = query.names, query.timeout_ms
+                self.worker = Worker(names, names.space, generation, timeout_ms, owner)
                 self._tell(self.worker.look(self.batch(batch_id)))
         return self.worker
 
@@ -215,13 +218,15 @@ class RunDriver:
         winners: Sequence[PreparedTransaction],
         where: TopicPartition | None,
         content: Content | None = None,
+        write: str | None = None,
     ) -> None:
+        write = self._run.query.topic if write is None else write
         if where is None:
-            self.commits.commit_nothing(batch, content)
+            self.commits.commit_nothing(batch, content, write)
             return
         assert self._run.worker is not None
         seen = frozenset({self._run.worker.seen})
-        self.commits.commit(Work(batch, tuple(winners), where, seen, content))
+        self.commits.commit(Work(batch, tuple(winners), where, seen, content, write))
         if self._reached is not None:
             self._reached(Step.SWEPT)
 

@@ -7,7 +7,7 @@ from typing import Any
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.exactly_once import Names, Telling
 from spark_kafka_source.exactly_once.stories import (
-    ConfirmDecision,
+    ConfirmDecisions,
     DescribeTransactions,
     EndTxn,
     InitProducerId,
@@ -63,7 +63,7 @@ class SteppedTelling(Telling):
         match request:
             case InitProducerId(self._control_id):
                 self._reached(Step.FENCED)
-            case ConfirmDecision():
+            case ConfirmDecisions():
                 self._reached(Step.READ)
             case DescribeTransactions(_, begun) if begun and not any(
                 each.started_at_ms for _, each in begun

@@ -371,7 +371,7 @@ def test_a_write_that_is_repeated_after_its_abort_has_ended_it(
     with run.driver() as driver:
         driver.abort(run.batch(0), winners, query.where)
         again = run.write(0)
-        with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+        with pytest.raises(PrefixInUseError, match="Do not repeat a write that failed"):
             driver.commit(run.batch(0), again, query.where)
     run.abort(0, again)
     run = query.start()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -47,15 +48,17 @@ def read(parts: list[str]) -> Decision:
     st.integers(0, (1 << 63) - 1),
     st.integers(0, 99),
     st.none() | st.builds(Content, COUNTS, COUNTS, st.none() | COUNTS),
+    st.none() | st.sampled_from(["", "t" * 249]),
 )
 def test_what_is_written_is_read_back(
     tasks: dict[int, tuple[int, int, int]],
     batch_id: int,
     number: int,
     content: Content | None,
+    write: str | None,
 ) -> None:
     winners = tuple(winner(task, *each) for task, each in tasks.items())
-    made = Decision(BatchId("query", "run", batch_id), winners, number, content)
+    made = Decision(BatchId("query", "run", batch_id), winners, number, content, write)
     parts = made.parts()
     assert read(parts) == made
     assert len(parts) == part_count(len(winners))
@@ -67,10 +70,20 @@ def test_version_0_2_0_reads_ours_and_we_read_its() -> None:
     made = Decision(BATCH, (winner(3, 1),))
     assert made.parts() == [OF_0_2_0]
     assert read([OF_0_2_0]) == made
-    (ours,) = replace(made, content=Content(6, 60, 7)).parts()
+    (ours,) = replace(made, content=Content(6, 60, 7), write="t").parts()
     fields = json.loads(ours)
+    assert fields.pop("write") == "t"
     assert [fields.pop(each) for each in ("rows", "bytes", "fingerprint")] == [6, 60, 7]
     assert fields == json.loads(OF_0_2_0)
+
+
+def test_the_longest_topic_and_the_largest_numbers_have_room() -> None:
+    most, ids = (1 << 63) - 1, [str(uuid.UUID(int=number)) for number in range(3)]
+    names = [str(NAMES.task_id(ids[2], task, 0)) for task in range(600)]
+    winners = tuple(Winner(each, ProducerId(most, 32_767), (1 << 48) - 1) for each in names)
+    batch, content = BatchId(ids[0], ids[1], most), Content(most, most, most)
+    made = Decision(batch, winners, 999, content, "t" * 249)
+    assert read(made.parts()) == made
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 109, 110, 600, 10_000])
@@ -83,11 +96,22 @@ def test_by_what_a_winner_is_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["p.control", "p.other.0.0", "another program's"], ids=["control", "run", "program"]
+    "name", ["p.control", "p.other.0.0", "another program's"], ids=["control", "space", "program"]
 )
-def test_an_id_that_does_not_follow_from_the_batch_cannot_be_decided(name: str) -> None:
+def test_ids_of_which_0_2_0_could_not_make_the_others_cannot_be_decided(name: str) -> None:
     with pytest.raises(ValueError, match="is no id of a task of batch 7"):
-        Decision(BATCH, (Winner(name, ProducerId(1, 1), 0),)).parts()
+        Decision(BATCH, (winner(0), Winner(name, ProducerId(1, 1), 0))).parts()
+
+
+def test_where_version_0_2_0_has_the_run_is_what_the_ids_have() -> None:
+    """It makes the ids of the winners with it, and so can end them."""
+    task_id = NAMES.task_id(NAMES.space, 3, 1)
+    made = Decision(BATCH, (Winner(str(task_id), ProducerId(1, 1), 5),))
+    (text,) = made.parts()
+    assert read([text]) == made
+    fields = json.loads(text)
+    assert (fields.pop("run"), fields.pop("query_run")) == (NAMES.space, BATCH.run_id)
+    assert fields.items() < json.loads(OF_0_2_0).items()
 
 
 def test_ids_that_are_too_long_cannot_be_decided() -> None:
@@ -122,6 +146,8 @@ def changed(**values: Any) -> str:
         {"batch": float("inf")},
         {"batch": 1 << 63},
         {"number": None},
+        {"write": 7},
+        {"write": "t" * 250},
         {"query": ""},
         {"query": 7},
         {"query": "x" * 501},

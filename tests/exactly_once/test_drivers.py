@@ -10,6 +10,7 @@ from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
     DecidedRowsLostError,
+    Decisions,
     OtherDriverError,
     PrefixInUseError,
     TransactionTimedOutError,
@@ -47,7 +48,9 @@ def test_two_drivers_at_once(trial: Trial) -> None:
             each.join()
         # Brokers of the second generation have none but this for a commit that is fenced halfway.
         known = [each for each in errors if "UNKNOWN_SERVER_ERROR" not in str(each)]
-        assert all(isinstance(each, OtherDriverError) for each in known), errors
+        # The other one's abort may have ended the transactions of this one.
+        expected = OtherDriverError | TransactionTimedOutError
+        assert all(isinstance(each, expected) for each in known), errors
         if len(errors) == 2:  # Each has fenced the other: then the query is started once more.
             run = trial.query.start()
             run.commit(batch_id, run.write(batch_id))
@@ -149,7 +152,7 @@ def test_a_write_that_is_repeated_in_the_same_run_loses_nothing(trial: Trial) ->
     with pytest.raises(CrashError):
         run.commit(0, run.write(0), dies_at(Step.DECIDED))
     again = run.write(0)
-    with pytest.raises(PrefixInUseError, match="do not repeat one that failed"):
+    with pytest.raises(PrefixInUseError, match="Do not repeat a write that failed"):
         run.commit(0, again)
     run.abort(0, again)
     trial.judge()
@@ -184,14 +187,14 @@ def test_an_abort_of_what_may_be_decided(step: Step | None, trial: Trial) -> Non
 
 
 def test_a_driver_that_is_fenced_says_so_whichever_step_it_is_at(trial: Trial) -> None:
-    run, other = trial.query.start(), trial.query.start()
-    others = other.write(0)
+    run, query = trial.query.start(), trial.query
     for batch_id, step in enumerate([Step.FENCED, Step.READ, Step.CHECKED, Step.RECORDED]):
         winners = run.write(batch_id)
 
-        def fence(found: Step, step: Step = step, batch_id: int = batch_id) -> None:
+        def fence(found: Step, step: Step = step) -> None:
             if found is step:
-                other.abort(batch_id, others)
+                with client_of(query.servers, **query.settings) as client:
+                    client.run(Decisions(client, query.names).fence())
 
         with pytest.raises(OtherDriverError):
             run.commit(batch_id, winners, fence)

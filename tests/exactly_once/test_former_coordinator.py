@@ -137,7 +137,7 @@ def test_a_repair_of_what_is_decided(
         abort_undecided(client, winners[0].transactional_id, winners[0].producer)
     former.is_found = True
     client.cluster.coordinators.clear()
-    assert finish(client, query.names).decision.batch.batch_id == 1
+    assert finish(client, query.names)[0].decision.batch.batch_id == 1
     written.judge()
 
 

@@ -56,8 +56,8 @@ def test_whose_a_transaction_is(trial: Trial, client: KafkaClient) -> None:
     (later,) = run.write(1, 1)
     first, second, third = seen(client, *winners, later)
     assert (first.query_id, first.batch_id, first.is_decided) == (trial.query.query_id, 0, True)
-    assert second.task_id.run_id == run.run_id
-    assert (third.batch_id, third.is_decided) == (None, False)
+    assert second.run_id == run.run_id
+    assert (third.batch_id, third.run_id, third.is_decided) == (None, None, False)
     assert third.last is not None
     assert third.last.batch.batch_id == 0
 
@@ -135,15 +135,15 @@ def test_one_of_another_program_is_aborted(
 def test_what_is_decided_is_finished(trial: Trial, client: KafkaClient) -> None:
     names = trial.query.names
     winners = decided(trial.query.start())
-    found = look_at_last(client, names)
+    (found,) = look_at_last(client, names)
     assert set(found.outcomes.values()) == {Outcome.OPEN}
     assert found.decision.batch.batch_id == 0
-    found = finish(client, names)
+    (found,) = finish(client, names)
     assert [each.transactional_id for each in found.of(Outcome.COMMITTED)] == [
         each.transactional_id for each in winners
     ]
     trial.judge()
-    assert finish(client, names, accept_loss=True).of(Outcome.COMMITTED)
+    assert finish(client, names, accept_loss=True)[0].of(Outcome.COMMITTED)
     run = trial.query.start()
     run.commit(0, run.write(0))
     trial.judge()
@@ -158,12 +158,12 @@ def test_a_loss_is_accepted_where_it_is_said(
     transaction_of(broker, first).end(broker.cluster, commit=True)
     transaction_of(broker, second).time_out(broker.cluster)
     for accept_loss in (False, True):
-        found = finish(client, query.names, accept_loss=accept_loss)
+        (found,) = finish(client, query.names, accept_loss=accept_loss)
         assert [each.transactional_id for each in found.of(Outcome.ABORTED)] == [
             second.transactional_id
         ]
         assert len(found.of(Outcome.COMMITTED)) == tasks - 1
-    assert not look_at_last(client, query.names).of(Outcome.ABORTED)
+    assert not look_at_last(client, query.names)[0].of(Outcome.ABORTED)
     run = query.start()
     run.commit(0, run.write(0, tasks))
     query.written -= set(query.values(0, 1))

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, DecisionId
+from spark_kafka_source.errors import KafkaTimeoutError
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots, TooManySlotsError
@@ -18,6 +21,7 @@ from spark_kafka_source.exactly_once.stories import (
     Story,
 )
 from spark_kafka_source.producer import Generation, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 NAMES = Names("p")
@@ -40,7 +44,7 @@ def told(story: Story[Any], answers: Iterable[Any] = ()) -> tuple[Any, list[Requ
 
 
 def new_slots(generation: Generation) -> Slots:
-    return Slots(NAMES, "run", 7, generation, TIMEOUT_MS)
+    return Slots(NAMES, NAMES.space, Owner(7), generation, TIMEOUT_MS)
 
 
 def first_slot(slots: Slots, producer: ProducerId = BEGUN) -> Slot:
@@ -134,17 +138,124 @@ def test_a_worker_has_so_many_slots_and_no_more() -> None:
         told(slots.begin(0, 1_000))
 
 
+# -- what is inherited -----------------------------------------------------------------------------
+
+
+class Leased(Owner):
+    """A lease, with what a former process has begun, and the notes of this one."""
+
+    def __init__(self, *begun: ProducerId | None) -> None:
+        super().__init__(7)
+        self.begun = begun
+        self.notes: list[tuple[int, ProducerId | None]] = []
+
+    def note(self, slot: int, producer: ProducerId | None) -> None:
+        self.notes.append((slot, producer))
+
+
+def inherited(generation: Generation, owner: Owner, *states: tuple[str, int] | None) -> Slots:
+    """Slots that have asked about what was begun. Brokers tell these states and epochs."""
+    slots = Slots(NAMES, NAMES.space, owner, generation, TIMEOUT_MS)
+    ids = [slots._id(number) for number, each in enumerate(owner.begun) if each is not None]
+    found = {
+        name: each
+        and TransactionDescription(name, each[0], ProducerId(1, each[1]), TIMEOUT_MS, 5, (), 0)
+        for name, each in zip(ids, states, strict=True)
+    }
+    _, asked = told(slots.inherit(), [found])
+    assert asked == [DescribeTransactions(tuple(ids))]
+    return slots
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "PrepareCommit"])
+def test_a_slot_whose_last_transaction_was_committed_is_inherited(state: str) -> None:
+    owner = Leased(None, BEGUN)
+    slots = inherited(SECOND, owner, (state, 5))
+    slot, asked = told(slots.begin(0, 1_000))
+    assert asked == []
+    assert (slot.number, slot.producer, slot.is_guess) == (1, ProducerId(1, 5), False)
+    assert owner.notes == [(1, ProducerId(1, 5))]
+    following, _ = told(slots.begin(1, 2_000))
+    assert (following.producer, following.is_guess) == (ProducerId(1, 6), True)
+    assert owner.notes[1:] == [(1, ProducerId(1, 6))]
+
+
+def test_in_the_first_generation_nobody_inherits_while_an_epoch_may_be_on_its_way() -> None:
+    owner = Leased(BEGUN)
+    slots = inherited(FIRST, owner, ("CompleteCommit", 4))
+    slot, asked = told(slots.begin(0, 1_000), [ProducerId(1, 5)])
+    assert asked == [InitProducerId(slot.transactional_id)]
+    assert owner.notes == [(0, None), (0, ProducerId(1, 5))]
+
+
+@pytest.mark.parametrize(
+    ("generation", "state", "is_left"),
+    [
+        (SECOND, ("Ongoing", 4), True),
+        (FIRST, ("Ongoing", 4), True),
+        # Rows of the former process may be on their way, or a former coordinator tells this.
+        (SECOND, ("CompleteCommit", 4), True),
+        (SECOND, ("CompleteCommit", 3), True),
+        (FIRST, ("CompleteCommit", 3), True),
+        # Somebody else has this id, or the brokers have given it another producer id.
+        (SECOND, ("CompleteCommit", 6), True),
+        (FIRST, ("CompleteCommit", 5), True),
+        (SECOND, ("CompleteAbort", 5), False),
+        (SECOND, ("PrepareAbort", 5), False),
+        (SECOND, ("Empty", 5), False),
+        (FIRST, ("CompleteAbort", 4), False),
+        (SECOND, None, False),
+    ],
+)
+def test_any_other_slot_is_not_inherited(
+    generation: Generation, state: tuple[str, int] | None, *, is_left: bool
+) -> None:
+    """One that can still be committed is left to the next process. Any other is given up."""
+    owner = Leased(BEGUN)
+    slots = inherited(generation, owner, state)
+    assert owner.notes == ([] if is_left else [(0, None)])
+    slot, asked = told(slots.begin(0, 1_000), [ProducerId(2, 0)])
+    assert (slot.number, slot.producer) == (1, ProducerId(2, 0))
+    assert asked == [InitProducerId(slot.transactional_id)]
+
+
+def test_without_an_answer_nothing_is_inherited() -> None:
+    owner = Leased(BEGUN)
+    slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
+    story = slots.inherit()
+    next(story)
+    with pytest.raises(StopIteration):
+        story.throw(KafkaTimeoutError("no coordinator"))
+    assert told(slots.begin(0, 1_000), [ProducerId(2, 0)])[0].number == 1
+
+
+def test_what_a_new_process_begins_is_noted_before_each_request() -> None:
+    owner = Leased()
+    slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
+    story = slots.begin(0, 1_000)
+    next(story)
+    assert owner.notes == [(0, None)]
+    with pytest.raises(StopIteration) as end:
+        story.send(Heard([BEGUN], 0))
+    assert owner.notes[1:] == [(0, BEGUN)]
+    slots.retire(end.value.value)
+    assert owner.notes[2:] == [(0, None)]
+
+
 # -- the look --------------------------------------------------------------------------------------
 
 
 def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
-    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, None])
-    assert found == Seen(None, None)
+    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, Lasts()])
+    assert found == Seen()
 
 
-def test_a_look_tells_the_last_decision_also_of_another_query() -> None:
+def test_a_look_tells_the_latest_decisions_also_of_another_query() -> None:
     control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
-    last = Decision(BatchId("other", "s", 4), (), number=2)
-    found, asked = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": control}, last])
-    assert found == Seen(ProducerId(9, 1), DecisionId(last.batch, 2))
+    batches = [BatchId("other", "s", number) for number in (4, 3, 4)]
+    lasts = [Decision(each, (), 2, write=write) for each, write in zip(batches, "abc", strict=True)]
+    kept = [Kept(TopicPartition(str(each.write), 0), each) for each in lasts]
+    answers = [{"p.control": control}, Lasts(tuple(kept))]
+    found, asked = told(look(NAMES, BatchId("q", "r", 0)), answers)
+    assert found == Seen(ProducerId(9, 1), frozenset({lasts[0].id, lasts[2].id}))
     assert len(asked) == 2

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 import pytest
 
 from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
-from spark_kafka_source.exactly_once import DecidedRowsLostError, TaskId, TransactionTimedOutError
-from spark_kafka_source.exactly_once.oversight import finish
+from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
+from spark_kafka_source.exactly_once.oversight import finish, look_at_last
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
@@ -141,9 +141,9 @@ def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial)
     query = trial.query
     winners = decided_in_time(query, patient=0)
     lost = set(query.written)
-    task_id = TaskId.parse(winners[0].transactional_id)
-    assert task_id is not None
-    run = Run(query, task_id.run_id)
+    with client_of(query.servers) as client:
+        (last,) = look_at_last(client, query.names)
+        run = Run(query, last.decision.batch.run_id)
     wait_until_aborted(query, winners)
     query.timeout_ms = PATIENCE_MS
     later = run.write(1, tasks)

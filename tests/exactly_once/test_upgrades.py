@@ -157,7 +157,7 @@ def as_0_2_0(broker: MemoryBroker, trial: Trial) -> None:
     """Take the fields away that a decision of 0.2.0 does not have."""
     query = trial.query
     text = json.loads(broker.cluster.metadata[query.prefix, query.where])
-    for each in ("rows", "bytes"):
+    for each in ("rows", "bytes", "write"):
         text.pop(each, None)
     pending = Pending(text["batch"], next(broker.cluster.commits), json.dumps(text))
     broker.cluster.commit(query.prefix, TopicPartition(query.topic, 0), pending)

@@ -74,11 +74,11 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
     trial: Trial, all_brokers: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[int | None] = []
-    read = Decisions.kept
+    read = Decisions.lasts
 
-    async def kept(decisions: Decisions, *where: object, **how: object) -> object:
+    async def lasts(decisions: Decisions, *where: object, **how: object) -> object:
         found = await read(decisions, *where, **how)  # type: ignore[arg-type]
-        told.append(found.decision.batch.batch_id if found else None)
+        told.append(found.kept[0].decision.batch.batch_id if found.kept else None)
         return found
 
     all_brokers.create_topic(topic, PARTITIONS)
@@ -87,7 +87,7 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
     while rounds < trial.rounds:
         query = query_with_two_coordinators(all_brokers, topic, written)
         with monkeypatch.context() as patch:
-            patch.setattr(Decisions, "kept", kept)
+            patch.setattr(Decisions, "lasts", lasts)
             replay_at_former_coordinator(all_brokers, query, told)
         old += told[-1] == 0
         rounds += 1

@@ -23,6 +23,7 @@ from spark_kafka_source.exactly_once import (
     Work,
     Worker,
     chosen_timeout_ms,
+    leased,
     prefix_of_query,
     refused_timeout,
 )
@@ -85,6 +86,8 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     """How long a transaction may be open, in milliseconds; None for 15 minutes, or less."""
     write_id: str
     """The id of a plain batch's write, in place of a run's id."""
+    write: str = ""
+    """The topic of the write, by which it is named; "" if a column names topics."""
     caution: Caution = field(default_factory=Caution)
 
     @classmethod
@@ -92,7 +95,9 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         """Return the guarantee of a writer with these options."""
         config = replace(options.producer, transactional_id=_SOME_ID)
         timeout_ms = options.transaction_timeout_ms
-        return cls(config, options.prefix, timeout_ms, uuid.uuid4().hex, options.caution)
+        write_id = uuid.uuid4().hex
+        write = options.topic or ""
+        return cls(config, options.prefix, timeout_ms, write_id, write, options.caution)
 
     # -- in a task ---------------------------------------------------------------------------------
 
@@ -135,11 +140,14 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             with kept_clients.lent(self.config.client) as client:
                 timeout_ms = chosen_timeout_ms(client, self.timeout_ms)
                 generation = client.run(generation_of(client))
-                writing = self._writing(attempt)
-                worker = Worker(writing.names, writing.run_id, generation, timeout_ms)
+                names = self._names(attempt)
                 batch = _batch(attempt, attempt.batch_id)
-                if batch is not None:
-                    Telling(client, writing.names, generation).tell(worker.look(batch))
+                if batch is None:
+                    return Worker(names, self.write_id, generation, timeout_ms)
+                servers = self.config.client.bootstrap_servers
+                owner = leased(names.prefix, generation.name, *sorted(map(str, servers)))
+                worker = Worker(names, names.space, generation, timeout_ms, owner)
+                Telling(client, names, generation).tell(worker.look(batch))
                 return worker
 
         return workers.of(self._writing(attempt), make)
@@ -223,11 +231,12 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
             elif (where := _where(written)) is None:
-                commits.commit_nothing(batch, self._content(written))
+                commits.commit_nothing(batch, self._content(written), self.write)
             else:
                 seen = frozenset(each.seen for each in written if each.prepared is not None)
                 content = self._content(written)
-                commits.commit(Work(batch, tuple(prepared), where, seen, content))
+                work = Work(batch, tuple(prepared), where, seen, content, self.write)
+                commits.commit(work)
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -291,8 +300,7 @@ def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
     """Return the micro-batch's id; None for a plain batch. Raises `UnknownBatchError`.
 
-    Each run must have transactional ids of its own. Otherwise a replay would begin under the same
-    ids, and so abort transactions that the earlier run has decided.
+    The run tells a replay from a second write of the same micro-batch.
     """
     found = attempt.batch_id if batch_id is None else batch_id
     if attempt.query_id is None and found is None:

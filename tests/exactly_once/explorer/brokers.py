@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
-from spark_kafka_source.exactly_once.decision import Decision
 from spark_kafka_source.exactly_once.errors import OtherDriverError
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.stories import (
-    ConfirmDecision,
+    ConfirmDecisions,
     Confirmed,
     DescribeTransactions,
     EndTxn,
-    FetchDecision,
+    FetchDecisions,
     InitProducerId,
     ListTransactions,
     RecordDecision,
@@ -34,8 +34,8 @@ FENCED = ProducerFencedError(error_named("PRODUCER_FENCED"), "a request")
 INVALID = BrokerError(error_named("INVALID_TXN_STATE"), "a request")
 REFUSED_EPOCH = BrokerError(error_named("INVALID_PRODUCER_EPOCH"), "Produce")
 
-Row = tuple[int, int, int]
-"""A row's micro-batch, task, and place: the first or the second of its task."""
+Row = tuple[int, str, int, int]
+"""A row's micro-batch, write, task, and place: the first or the second of its task."""
 
 
 class Transaction(NamedTuple):
@@ -57,9 +57,9 @@ class Brokers(NamedTuple):
     """How often the epoch is raised when a transaction times out: twice by Kafka 4.0.0."""
     now_ms: int = 0
     transactions: tuple[tuple[str, Transaction], ...] = ()
-    recorded: Decision | None = None
+    recorded: Kept | None = None
     """The decision in the open transaction of the control id."""
-    decision: Decision | None = None
+    lasts: Lasts = Lasts()
     read: tuple[Row, ...] = ()
     """The rows that readers of committed records see."""
     decided: frozenset[tuple[str, ProducerId]] = frozenset()
@@ -105,19 +105,19 @@ def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
             return brokers, Described(found)
         case InitProducerId(transactional_id):
             return _init(brokers, transactional_id)
-        case FetchDecision():
-            return brokers, brokers.decision
-        case ConfirmDecision(control):
+        case FetchDecisions():
+            return brokers, brokers.lasts
+        case ConfirmDecisions(control):
             if _control(brokers) != control:
                 return brokers, _other()
             following = control._replace(epoch=control.epoch + 1)
             after = Transaction(following, "CompleteAbort", brokers.now_ms)
-            return brokers.with_(NAMES.control_id, after), Confirmed(following, brokers.decision)
-        case RecordDecision(control, decision):
+            return brokers.with_(NAMES.control_id, after), Confirmed(following, brokers.lasts)
+        case RecordDecision(control, decision, where):
             if _control(brokers) != control:
                 return brokers, _other()
             brokers, _ = _add(brokers, NAMES.control_id, control, None)
-            return brokers._replace(recorded=decision), None
+            return brokers._replace(recorded=Kept(where, decision)), None
         case EndTxn(transactional_id, producer, commit):
             return _end(brokers, transactional_id, producer, commit=commit)
 
@@ -223,8 +223,9 @@ def _ended(
     if transactional_id == NAMES.control_id:
         if commit:
             assert brokers.recorded is not None
-            decided = {each[:2] for each in brokers.recorded.winners}
-            brokers = brokers._replace(decision=brokers.recorded, decided=brokers.decided | decided)
+            decided = {each[:2] for each in brokers.recorded.decision.winners}
+            lasts = brokers.lasts.with_(brokers.recorded)
+            brokers = brokers._replace(lasts=lasts, decided=brokers.decided | decided)
         brokers = brokers._replace(recorded=None)
     elif commit:
         if (transactional_id, found.producer) not in brokers.decided:

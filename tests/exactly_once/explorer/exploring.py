@@ -6,36 +6,55 @@ a process does next is found by running its story again with what it has heard.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
+from spark_kafka_source.exactly_once.lasts import Kept, Lasts
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.explorer import brokers as model
 from tests.exactly_once.explorer.brokers import LONG_MS, Brokers, WrongError
 from tests.exactly_once.explorer.spark import (
+    NOTES,
     TASKS,
     Await,
     Collect,
+    Go,
     Happens,
     LogCommit,
+    Note,
     Parts,
     Produce,
     Report,
     Start,
+    TakeLease,
     driver,
     worker,
 )
 
+_PLAIN = {int, str, bool, type(None)}
 _SILENT = KafkaTimeoutError("no answer")
 _OPEN = object()
 """In place of an answer that has not come."""
+
+
+class Leased(NamedTuple):
+    """The file of a lease."""
+
+    owner: int
+    holder: str
+    """The process that has locked it; empty if that is dead."""
+    notes: tuple[ProducerId | None, ...] = ()
 
 
 class Spark(NamedTuple):
@@ -43,15 +62,17 @@ class Spark(NamedTuple):
 
     batches: int
     rows: int
+    writes: tuple[str, ...]
     logged: int = -1
     """The last micro-batch in the commit log."""
-    at: tuple[tuple[str, int], ...] = ()
-    """The micro-batch of each run."""
+    at: tuple[tuple[str, tuple[int, int]], ...] = ()
+    """The micro-batch of each run, and the place of its present write."""
     reports: frozenset[Report] = frozenset()
-    swallowed: frozenset[int] = frozenset()
-    """Micro-batches whose error was swallowed before anything was decided: they are not written."""
+    swallowed: frozenset[tuple[int, str]] = frozenset()
+    """Writes whose error was swallowed before anything was decided: they are not written."""
     faults: tuple[tuple[str, int], ...] = ()
     """How many more faults of each kind may happen."""
+    leases: tuple[Leased, ...] = ()
     may_lose: bool = False
     """Whether rows may be lost, with an error: a long time has passed amid the ends of a decision,
     or after code has swallowed an error."""
@@ -74,6 +95,10 @@ class Place:
     heard: tuple[tuple[tuple[Any, ...], int], ...]
     requests: tuple[Any, ...] = ()
     result: Any = None
+    notes: tuple[Note, ...] = ()
+    """What the process has noted on its way to this place."""
+    is_ghost: bool = False
+    """Whether the process is dead. Its requests may still arrive."""
     following: dict[Any, int] = field(default_factory=dict)
 
 
@@ -84,11 +109,16 @@ class Scenario:
     generation: Generation = Generation.SECOND
     runs: int = 2
     batches: int = 1
+    written: int = 0
+    """So many micro-batches have been written before."""
     rows: int = 1
+    writes: tuple[str, ...] = ("t",)
     faults: Mapping[str, int] = field(default_factory=dict)
-    """`long` times, `memory` that is lost, errors that code may `swallow`, attempts of a `worker`
-    that die, answers that are `lost`, first rows that arrive too `late`, fences that are
-    `repeated` after a lost answer."""
+    """`long` times, `memory` that is lost, another process of the driver whose `turn` it is,
+    errors that code may `swallow`, attempts of a `worker` that die, answers that are `lost`,
+    first rows that arrive too `late`, fences that are `repeated` after a lost answer, the `death`
+    of a worker's process, whose last requests may still arrive, and which another process
+    follows."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -103,7 +133,7 @@ class Explorer:
     def __init__(self, scenario: Scenario, **parts: Any) -> None:
         """`parts` replace those of `Parts`."""
         self._scenario = scenario
-        self._parts = Parts(scenario.generation, scenario.rows, **parts)
+        self._parts = Parts(scenario.generation, scenario.rows, scenario.writes, **parts)
         self._places: list[Place] = []
         self._numbers: dict[Any, int] = {}
         self._judged: set[tuple[Brokers, Spark]] = set()
@@ -115,10 +145,19 @@ class Explorer:
         scenario = self._scenario
         runs = [f"r{number}" for number in range(scenario.runs)]
         begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
-        spark = Spark(
-            scenario.batches, scenario.rows, faults=tuple(sorted(scenario.faults.items()))
-        )
-        first = State(Brokers(scenario.generation, scenario.timeout_bumps), spark, begun)
+        last = scenario.written - 1
+        faults = tuple(sorted(scenario.faults.items()))
+        spark = Spark(scenario.batches, scenario.rows, scenario.writes, last, faults=faults)
+        brokers = Brokers(scenario.generation, scenario.timeout_bumps)
+        if scenario.written:
+            decided = Decision(BatchId("q", "former", last), ())
+            kept = tuple(
+                Kept(TopicPartition(each, 0), replace(decided, write=each))
+                for each in scenario.writes
+            )
+            read = tuple(sorted(_rows(spark, scenario.written)))
+            brokers = brokers._replace(lasts=Lasts(kept), read=read)
+        first = State(brokers, spark, begun)
         seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
         while left and len(seen) < scenario.most_states:
@@ -139,7 +178,11 @@ class Explorer:
         """Each step that may come next. One that nobody else can notice is the only one."""
         for number, (place, _) in enumerate(state.processes):
             requests = self._places[place].requests
-            if requests and _is_unnoticed(requests[0], state.spark):
+            if (
+                requests
+                and not self._places[place].is_ghost
+                and _is_unnoticed(requests[0], state.spark)
+            ):
                 found = list(self._steps_of(state, number))
                 if found:
                     return iter(found)
@@ -148,6 +191,7 @@ class Explorer:
     def _noticed(self, state: State) -> Iterator[tuple[Any, State]]:
         for number in range(len(state.processes)):
             yield from self._steps_of(state, number)
+            yield from self._deaths(state, number)
         ending = any(
             isinstance(each, EndTxn)
             and each.commit
@@ -169,9 +213,40 @@ class Explorer:
             for text, brokers2, spark2, answer in _answers(brokers, spark, request):
                 all_answers = (*got[:which], answer, *got[which + 1 :])
                 process = self._after(place, all_answers, brokers2.now_ms)
-                self._check_result(process[0], spark2)
+                notes = () if process[1] else self._places[process[0]].notes
+                noted = _noted(spark2, notes)
+                self._check_result(process[0], noted)
                 after = (*processes[:number], process, *processes[number + 1 :])
-                yield (number, text), State(brokers2, spark2, after)
+                yield (number, text), State(brokers2, noted, after)
+
+    def _deaths(self, state: State, number: int) -> Iterator[tuple[Any, State]]:
+        """A worker's process dies. Its last requests may still arrive. Another process follows."""
+        run, place = divmod(number, 1 + TASKS)
+        number_of, answers = state.processes[number]
+        requests = self._places[number_of].requests
+        spark = _less(state.spark, "death")
+        if spark is None or run >= self._scenario.runs or not place or not requests:
+            return
+        run_id, task = f"r{run}", place - 1
+        sent = tuple(
+            replace(each, until_ms=None) if isinstance(each, Produce) else each
+            for each, answer in zip(requests, answers or (_OPEN,) * len(requests), strict=True)
+            if answer is _OPEN and isinstance(each, Produce | InitProducerId | EndTxn)
+        )
+        ghost = self._add(Place(partial(_ghost, sent), (), is_ghost=True))
+        is_done = isinstance(requests[0], Await)
+        batch_id, write = dict(spark.at)[run_id]
+        after = requests[0].after if is_done else (batch_id, write - 1)
+        follower = self._begin(partial(worker, run_id, task, self._parts, after, 1))
+        dead = f"{run_id}.{task}.0"
+        leases = tuple(
+            each._replace(holder="") if each.holder == dead else each for each in spark.leases
+        )
+        processes = (*state.processes[:number], (ghost, ()), *state.processes[number + 1 :])
+        yield (
+            (number, "dies"),
+            State(state.brokers, spark._replace(leases=leases), (*processes, (follower, ()))),
+        )
 
     # -- places in stories -------------------------------------------------------------------------
 
@@ -186,6 +261,7 @@ class Explorer:
         """Run a story up to a place, and return its number. Equal places have one number."""
         running = place.story()
         try:
+            NOTES.clear()
             requests = next(running)
             for answers, now_ms in place.heard:
                 errors = [
@@ -193,6 +269,7 @@ class Explorer:
                     for each, request in zip(answers, requests, strict=True)
                     if isinstance(each, KafkaError) and not isinstance(request, EndTxn | Produce)
                 ]
+                NOTES.clear()
                 if errors:
                     errors[0].__context__ = errors[0].__traceback__ = None
                     requests = running.throw(errors[0])
@@ -201,7 +278,9 @@ class Explorer:
             place.requests = tuple(requests)
         except StopIteration as end:
             place.result = end.value
-        key = repr(place.result) if not place.requests else (place.requests, *_frames(running))
+        place.notes = tuple(NOTES)
+        here = repr(place.result) if not place.requests else (place.requests, *_frames(running))
+        key = here, place.notes
         if key not in self._numbers:
             self._numbers[key] = len(self._places)
             self._places.append(place)
@@ -222,7 +301,7 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
-        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated"}
+        is_alone = self._scenario.runs == 1 and self._scenario.faults.keys() <= {"repeated", "turn"}
         if isinstance(result, OtherDriverError) and is_alone:
             raise WrongError(f"there is no other driver, and: {result}")
         if isinstance(result, DecidedRowsLostError) and not spark.may_lose:
@@ -235,7 +314,9 @@ class Explorer:
 
         Only if a long time has passed, rows may be lost, with an error.
         """
-        key = state.brokers, state.spark._replace(reports=frozenset(), faults=(), at=())
+        leases = tuple(each._replace(holder="") for each in state.spark.leases)
+        spark = state.spark._replace(reports=frozenset(), faults=(), at=(), leases=leases)
+        key = state.brokers, spark
         if key in self._judged:
             return
         self._judged.add(key)
@@ -282,6 +363,8 @@ def _frames(running: Any) -> Iterator[Any]:
 
 def _plain(value: Any) -> Any:
     """Return a value that is equal if and only if the variables are."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, dict):
         return tuple((name, _plain(each)) for name, each in value.items())
     if isinstance(value, KafkaError):
@@ -292,10 +375,16 @@ def _plain(value: Any) -> Any:
         return frozenset(map(_plain, value))
     if isinstance(value, Driver):
         return _plain(vars(value))
-    if isinstance(value, Slots | Slot):
-        names = [] if isinstance(value, Slots) else Slot.__slots__
+    if isinstance(value, Slots | Slot | Owner):
+        names = Slot.__slots__ if isinstance(value, Slot) else []
         return _plain({each: getattr(value, each) for each in names} or vars(value))
     return value
+
+
+def _ghost(requests: tuple[Any, ...]) -> Any:
+    """The requests that a process has sent before its end."""
+    if requests:
+        yield requests
 
 
 def _with(asked: tuple[Brokers, Any], spark: Spark) -> tuple[Brokers, Spark, Any]:
@@ -308,7 +397,7 @@ Answers = Iterator[tuple[Any, Brokers, Spark, Any]]
 def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
     """Each possible answer to a request; none while the process has to wait."""
     match request:
-        case Start() | Await() | Report() | Collect() | LogCommit():
+        case Start() | Go() | Await() | Report() | Collect() | LogCommit() | TakeLease():
             for spark2, answer in _spark_answers(brokers, spark, request):
                 yield request, brokers, spark2, answer
         case Happens(fault):
@@ -342,36 +431,70 @@ def _spark_answers(brokers: Brokers, spark: Spark, request: Any) -> Iterator[tup
             if batch_id >= spark.batches:
                 yield spark, None
                 return
-            at = tuple(sorted((dict(spark.at) | {run_id: batch_id}).items()))
-            yield spark._replace(at=at), batch_id
+            yield _at(spark, run_id, (batch_id, 0)), batch_id
+        case Go(run_id, at):
+            yield _at(spark, run_id, at), None
         case Await(run_id, after):
-            batch_id = dict(spark.at).get(run_id, -1)
-            if batch_id > after:
-                yield spark, batch_id
-        case Collect(run_id, batch_id):
-            mine = [e for e in spark.reports if (e.run_id, e.batch_id) == (run_id, batch_id)]
+            at = dict(spark.at).get(run_id, after)
+            if at > after:
+                yield spark, at
+        case Collect(run_id, batch_id, write):
+            wanted = run_id, batch_id, write
+            mine = [e for e in spark.reports if (e.run_id, e.batch_id, e.write) == wanted]
             if len(mine) == TASKS:
                 found = tuple(sorted(mine, key=lambda each: each.task))
                 yield spark._replace(reports=spark.reports.difference(mine)), found
         case Report():
             yield spark._replace(reports=spark.reports | {request}), None
+        case TakeLease(holder, new, is_shared):
+            yield _leased(spark, holder, new, is_shared=is_shared)
         case LogCommit(_, batch_id, swallowed):
-            yield _logged(brokers, spark, batch_id, swallowed=swallowed), None
+            yield _logged(brokers, spark, batch_id, swallowed), None
+
+
+def _at(spark: Spark, run_id: str, at: tuple[int, int]) -> Spark:
+    return spark._replace(at=tuple(sorted((dict(spark.at) | {run_id: at}).items())))
+
+
+def _leased(
+    spark: Spark, holder: str, new: int, *, is_shared: bool
+) -> tuple[Spark, tuple[int, tuple[ProducerId | None, ...]]]:
+    free = [each for each in spark.leases if is_shared or not each.holder]
+    while not free and new in {each.owner for each in spark.leases}:
+        new += 1 << 40
+    found = free[0] if free else Leased(new, holder)
+    return _with_lease(spark, found._replace(holder=holder)), (found.owner, found.notes)
+
+
+def _noted(spark: Spark, notes: Iterable[Note]) -> Spark:
+    for owner, slot, producer in notes:
+        (lease,) = [each for each in spark.leases if each.owner == owner]
+        after = (*lease.notes[:slot], producer, *lease.notes[slot + 1 :])
+        spark = _with_lease(spark, lease._replace(notes=after))
+    return spark
+
+
+def _with_lease(spark: Spark, lease: Leased) -> Spark:
+    leases = {each.owner: each for each in spark.leases} | {lease.owner: lease}
+    return spark._replace(leases=tuple(leases[each] for each in sorted(leases)))
 
 
 def _is_unnoticed(request: Any, spark: Spark) -> bool:
     """Whether a step makes no difference to other processes, and theirs make none to it."""
     match request:
-        case Await() | Report() | Collect():
+        case Go() | Await() | Report() | Collect():
             return True
         case Start(_, after):
             return after is not None and _less(spark, "long") is None
+        case TakeLease():
+            return "death" not in dict(spark.faults)
         case Happens(fault):
             return _less(spark, fault) is None
         case InitProducerId(
             transactional_id
         ):  # Nobody else knows a task's id before its first row.
-            return transactional_id != model.NAMES.control_id and _less(spark, "lost") is None
+            is_noticed = _less(spark, "lost") or _less(spark, "death")
+            return transactional_id != model.NAMES.control_id and not is_noticed
     return False
 
 
@@ -389,9 +512,8 @@ def _times(
 ) -> Iterator[tuple[str, Brokers, Spark]]:
     """A long time passes, or a broker aborts a transaction that is out of time."""
     if (less := _less(spark, "long")) is not None:
-        winners = () if brokers.decision is None else brokers.decision.winners
-        states = {model.state_of(brokers, each.transactional_id) for each in winners}
-        may_lose = is_ending or ("Ongoing" in states and len(states) > 1) or spark.may_lose
+        half_done = any(_is_half_done(brokers, each) for _, each in brokers.lasts.kept)
+        may_lose = is_ending or half_done or spark.may_lose
         later = brokers._replace(now_ms=brokers.now_ms + LONG_MS)
         yield "a long time passes", later, less._replace(may_lose=may_lose)
     for transactional_id, found in brokers.transactions:
@@ -400,28 +522,33 @@ def _times(
             yield text, model.time_out(brokers, transactional_id), spark
 
 
+def _is_half_done(brokers: Brokers, decision: Decision) -> bool:
+    states = {model.state_of(brokers, each.transactional_id) for each in decision.winners}
+    return "Ongoing" in states and len(states) > 1
+
+
 def _rows(spark: Spark, batches: int) -> set[model.Row]:
     """Return all rows of the first micro-batches that must be read."""
     return {
-        (batch_id, task, place)
-        for batch_id in set(range(batches)) - spark.swallowed
+        (batch_id, write, task, place)
+        for batch_id in range(batches)
+        for write in spark.writes
+        if (batch_id, write) not in spark.swallowed
         for task in range(TASKS)
         for place in range(spark.rows)
     }
 
 
-def _logged(brokers: Brokers, spark: Spark, batch_id: int, *, swallowed: bool) -> Spark:
-    """Check that a micro-batch which is written without an error is written."""
-    logged = max(spark.logged, batch_id)
-    if swallowed:
-        decision = brokers.decision
-        is_decided = decision is not None and decision.batch.batch_id == batch_id
-        unwritten = spark.swallowed if is_decided else spark.swallowed | {batch_id}
-        return spark._replace(logged=logged, swallowed=unwritten)
-    missing = _rows(spark, batch_id + 1) - set(brokers.read)
+def _logged(brokers: Brokers, spark: Spark, batch_id: int, swallowed: frozenset[str]) -> Spark:
+    """Check that what is written without an error is written."""
+    lasts = {each: brokers.lasts.of(each) for each in swallowed}
+    decided = {each for each, last in lasts.items() if last and last.batch.batch_id == batch_id}
+    unwritten = spark.swallowed | {(batch_id, each) for each in swallowed - decided}
+    spark = spark._replace(logged=max(spark.logged, batch_id), swallowed=unwritten)
+    missing = set() if swallowed else _rows(spark, batch_id + 1) - set(brokers.read)
     if missing:
         raise WrongError(f"a commit has returned, and rows are missing: {sorted(missing)}")
-    return spark._replace(logged=logged)
+    return spark
 
 
 def _trace(seen: Mapping[State, tuple[State | None, Any]], state: State) -> str:

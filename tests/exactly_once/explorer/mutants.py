@@ -1,22 +1,27 @@
 """Wrong protocols: each has one fault, and a scenario in which the explorer must find it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
 from spark_kafka_source.exactly_once import looking, settling, slots
-from spark_kafka_source.exactly_once.decision import Decision, Winner
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
 from spark_kafka_source.exactly_once.driver import Driver, Work
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
 from spark_kafka_source.exactly_once.errors import OtherDriverError
+from spark_kafka_source.exactly_once.lasts import Lasts
+from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import FetchDecision, ask
+from spark_kafka_source.exactly_once.stories import FetchDecisions, InitProducerId, ask
 from spark_kafka_source.producer import ProducerId, is_next
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.brokers import NAMES
 from tests.exactly_once.explorer.exploring import Scenario
+from tests.exactly_once.explorer.spark import TakeLease
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 
@@ -45,12 +50,12 @@ class ComparesEpochs(Driver):
 
 
 class ReadsBeforeItFences(Driver):
-    """It believes in the last decision before its fence. Another one may come between."""
+    """It believes in the last decisions before its fence. Another one may come between."""
 
     def _take_control(self, work: Work) -> Any:
-        last = yield from ask(FetchDecision())
+        lasts = yield from ask(FetchDecisions())
         yield from super()._take_control(work)
-        self._last = last
+        self._lasts = lasts
 
     def _check_control(self, *_: Any) -> None:
         pass
@@ -60,9 +65,8 @@ class SettlesOthersOnly(Driver):
     """It takes its own last decision for committed."""
 
     def _settle(self, decision: Any, **options: Any) -> Any:
-        if decision == self._last and self._control is not None and self._made(decision):
-            return True
-        return (yield from super()._settle(decision, **options))
+        if self._control is None or not self._made(decision):
+            yield from super()._settle(decision, **options)
 
     def _made(self, decision: Decision) -> bool:
         return decision.batch.run_id == "r0"
@@ -71,8 +75,10 @@ class SettlesOthersOnly(Driver):
 class SettlesNothing(Driver):
     """It takes the last decision of another run for committed."""
 
-    def _settle(self, decision: Any, **_: Any) -> Any:
+    def _settle(self, *_: Any, **__: Any) -> Any:
         yield from ()
+
+    def _is_settled(self, _: Any) -> bool:
         return True
 
 
@@ -80,7 +86,8 @@ class AbortsBlindly(Driver):
     """It aborts the transactions of a commit that raised, without a look at the decision."""
 
     def abort(self, _: Any, attempts: Any, __: Any) -> Any:
-        yield from self._sweep({each[:2] for each in attempts}, None)
+        self._lasts = Lasts()
+        yield from self._sweep({each[:2] for each in attempts})
 
 
 class ForgetsRun(Driver):
@@ -90,13 +97,95 @@ class ForgetsRun(Driver):
         yield from ()
 
 
+class AbortsUnmarked(Driver):
+    """An abort ends transactions of other runs, and leaves no mark."""
+
+    def _abort_others(self, _: Any, listed: Any) -> Any:
+        yield from self._sweep(listed)
+
+
+class SettlesOneWrite(Driver):
+    """It settles the last decision of one write, and not of the others."""
+
+    def _settle_all(self, lasts: Lasts, batch: BatchId, *_: Any) -> Any:
+        yield from super()._settle_all(Lasts(lasts.kept[:1]), batch)
+
+    def _goes_on(self) -> bool:
+        return super()._goes_on() or self._control is not None
+
+
+class SparesOneWrite(Driver):
+    """It aborts what is decided of all writes but one."""
+
+    def _sweep(self, leftovers: Any) -> Any:
+        lasts, self._lasts = self._lasts, Lasts(self._lasts.kept[-1:])
+        yield from super()._sweep(leftovers)
+        self._lasts = lasts
+
+
+class RemembersOneWrite(Driver):
+    """It takes the last decision for that of each write."""
+
+    def _replayed(self, lasts: Lasts, batch: BatchId, _: str) -> Decision | None:
+        found = [each for _, each in lasts.latest() if each.batch.batch_id == batch.batch_id]
+        return found[-1] if found and found[-1].batch != batch else None
+
+
+class GivesAnotherRunUp(Driver):
+    """It takes what another run has decided about this micro-batch for final."""
+
+    def _settle_all(self, lasts: Lasts, *_: Any) -> Any:
+        for _, each in lasts.latest():
+            yield from self._settle(each, runs_again=False)
+
+
+class BelievesItsMemory(Driver):
+    """It does not begin without memory if another process of its run has decided."""
+
+    def commit(self, work: Any) -> Any:
+        if self._goes_on():
+            return (yield from self._commit(work))
+        return (yield from super().commit(work))
+
+
 class GoesOnLate(Slots):
     """A worker goes on in a slot whose transaction may have timed out."""
 
     def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
         yield from ()
         after_end: Any = self._generation.after_end(slot.producer)
-        return Slot(slot.transactional_id, after_end, batch_id, now_ms)
+        self._owner.note(slot.number, after_end)
+        return replace(slot, producer=after_end, batch_id=batch_id, began_ms=now_ms)
+
+
+class InheritsBlindly(Slots):
+    """A process goes on in the slots of a former one, and does not ask what has become of them."""
+
+    def inherit(self) -> Any:
+        yield from ()
+        for number, producer in enumerate(self._owner.begun):
+            following = producer and self._generation.after_end(producer)
+            if following is not None:
+                slot = Slot(number, self._id(number), following, -1, 0, is_committed=True)
+                self._slots.append(slot)
+
+
+class NotesLate(Slots):
+    """A process does not note that it is about to ask for an epoch."""
+
+    def _initialised(self, slot: Slot) -> Any:
+        return (yield from ask(InitProducerId(slot.transactional_id)))
+
+
+class NotesNewSlotsOnly(Slots):
+    """A process does not note that it goes on in a slot."""
+
+    def _continued(self, *arguments: Any) -> Any:
+        owner, self._owner = self._owner, Owner(self._owner.number)
+        try:
+            return (yield from super()._continued(*arguments))
+        finally:
+            self._owner = owner
 
 
 def ends_nothing(_: Any) -> Any:
@@ -136,8 +225,11 @@ def commit_only(decision: Decision, *, runs_again: bool = True) -> Any:
     return True
 
 
+SHARED = partial(TakeLease, is_shared=True)
+"""A lease that two living processes have."""
 ENDED = frozenset({*COMMITTED, "CompleteAbort"})
 _ONE = Scenario(SECOND, runs=1, batches=2)
+AB = ("a", "b")
 
 MUTANTS = {
     "the fence is not checked": Mutant(
@@ -185,8 +277,41 @@ MUTANTS = {
             patch.object(driver_module, "settle", commit_only),
         ],
     ),
+    "one write is settled": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB, faults={"swallow": 1, "lost": 1}),
+        {"driver": SettlesOneWrite},
+    ),
+    "the decided transactions of one write are spared": Mutant(
+        Scenario(SECOND, runs=1, batches=2, writes=AB, faults={"swallow": 1, "lost": 2}),
+        {"driver": SparesOneWrite},
+    ),
+    "one memory for all writes": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB), {"driver": RemembersOneWrite}
+    ),
+    "another run's write is not repeated": Mutant(
+        Scenario(SECOND, runs=1, batches=1, writes=AB, faults={"long": 1}),
+        {"driver": GivesAnotherRunUp},
+    ),
+    "a process that has not decided last believes its memory": Mutant(
+        Scenario(SECOND, runs=1, batches=2, writes=AB, faults={"turn": 2}),
+        {"driver": BelievesItsMemory},
+    ),
     "committed although it is soon over": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
         patches=[patch.object(settling, "is_soon_over", not_urgent)],
     ),
+    "an abort leaves no mark": Mutant(
+        Scenario(SECOND, runs=2, batches=2, written=1, faults={"lost": 1}),
+        {"driver": AbortsUnmarked},
+    ),
+    "a process inherits slots and does not ask": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}), {"slots": InheritsBlindly}
+    ),
+    "an epoch that a dead process has asked for comes late": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"death": 1}), {"slots": NotesLate}
+    ),
+    "rows that a dead process has sent come late": Mutant(
+        Scenario(SECOND, runs=1, batches=2, faults={"death": 1}), {"slots": NotesNewSlotsOnly}
+    ),
+    "two processes have one lease": Mutant(_ONE, {"take": SHARED}),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Explorer, FoundError, Scenario
-from tests.exactly_once.explorer.mutants import MUTANTS
+from tests.exactly_once.explorer.mutants import AB, MUTANTS
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
@@ -30,6 +30,31 @@ def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {"long": 1},
+        {"memory": 1, "worker": 1},
+        {"swallow": 1, "lost": 2},
+        {"lost": 1, "long": 1},
+        {"turn": 1, "lost": 1},
+    ],
+    ids="-".join,
+)
+@pytest.mark.slow
+def test_two_writes(generation: Generation, faults: dict[str, int]) -> None:
+    """The next run has them in the other order."""
+    Explorer(Scenario(generation, runs=1, batches=1, writes=AB, faults=faults)).explore()
+
+
+@BOTH
+@pytest.mark.slow
+def test_two_processes_of_a_driver_by_turns(generation: Generation) -> None:
+    """They do not take each other for the driver of another run."""
+    Explorer(Scenario(generation, runs=1, batches=2, writes=AB, faults={"turn": 2})).explore()
+
+
+@BOTH
 @pytest.mark.slow
 def test_tasks_with_two_rows(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults={"long": 1})).explore()
@@ -46,12 +71,44 @@ def test_two_runs(generation: Generation, faults: dict[str, int]) -> None:
     Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
+@pytest.mark.slow
+def test_a_process_that_dies_and_one_that_goes_on_with_its_ids() -> None:
+    """The second one is of the same run, or of the next one."""
+    Explorer(Scenario(SECOND, runs=1, batches=2, faults={"death": 1})).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+@pytest.mark.parametrize(
+    "faults", [{"death": 1, "long": 1}, {"death": 2, "memory": 1}, {"death": 1, "lost": 1}]
+)
+def test_a_process_that_dies_and_other_faults(
+    generation: Generation, faults: dict[str, int]
+) -> None:
+    scenario = Scenario(generation, runs=1, batches=2, faults=faults, most_states=300_000)
+    Explorer(scenario).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+@pytest.mark.parametrize("faults", [{"death": 1}, {"lost": 1}])
+def test_two_runs_after_a_decision(generation: Generation, faults: dict[str, int]) -> None:
+    """Aborts leave their marks, and processes inherit from another run. Not all states."""
+    scenario = Scenario(
+        generation, runs=2, batches=2, written=1, faults=faults, most_states=300_000
+    )
+    Explorer(scenario).explore()
+
+
+def _how_long(scenario: Scenario) -> pytest.MarkDecorator:
+    if scenario.written:
+        return pytest.mark.reliability_full
+    return pytest.mark.long if scenario.runs > 1 else pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(each, marks=pytest.mark.long if mutant.scenario.runs > 1 else pytest.mark.slow)
-        for each, mutant in MUTANTS.items()
-    ],
+    [pytest.param(each, marks=_how_long(mutant.scenario)) for each, mutant in MUTANTS.items()],
 )
 def test_a_wrong_protocol_is_found(name: str) -> None:
     mutant = MUTANTS[name]
@@ -69,6 +126,12 @@ def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -
     faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
     scenario = Scenario(generation, runs=1, batches=3, faults=faults, timeout_bumps=timeout_bumps)
     Explorer(scenario).explore()
+
+
+@BOTH
+@pytest.mark.reliability_full
+def test_two_runs_with_two_writes(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
 
 
 @BOTH

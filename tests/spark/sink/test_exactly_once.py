@@ -1,9 +1,11 @@
 """The steps of an exactly-once writer in a task, and its steps on the driver."""
 
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,16 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import BatchId, Commits, Content, Names, Seen, Work, endings
+from spark_kafka_source.exactly_once import (
+    BatchId,
+    Commits,
+    Content,
+    Names,
+    OtherDriverError,
+    Seen,
+    Work,
+    endings,
+)
 from spark_kafka_source.exactly_once.decision import DecisionId
 from spark_kafka_source.producer import (
     Generation,
@@ -60,8 +71,10 @@ from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
 
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+THIRD_RUN = "33333333-3333-4333-8333-333333333333"
 IN_STREAM = Attempt(3, 0, "q", RUN, 7)
-ID = f"pykafka-q.{RUN}.3"
+SPACE = Names("pykafka-q").space
+ID = f"pykafka-q.{SPACE}.3"
 SEEN = Seen(ProducerId(7, 0))
 TRANSACTION = PreparedTransaction(f"{ID}.0", ProducerId(1000, 0))
 WRITTEN = Written(IN_STREAM, 1, 1, "t", TRANSACTION, seen=SEEN)
@@ -87,7 +100,7 @@ def second(broker: MemoryBroker) -> MemoryBroker:
 
 
 @pytest.fixture(autouse=True)
-def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Be a new process in each test. Brokers allow transactions of one minute."""
     closing: list[Any] = []
 
@@ -102,6 +115,9 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     clients = Kept(making(KafkaClient), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_producers", producers)
     monkeypatch.setattr(exactly_once, "kept_clients", clients)
+    commits = Kept(making(exactly_once._Committing.begin), lambda each: each.close())
+    monkeypatch.setattr(exactly_once, "kept_commits", commits)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     be_a_new_process(monkeypatch)
     monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
     yield
@@ -110,7 +126,7 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def be_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what a process knows: Spark ends a worker that has had no task for a minute."""
+    """Know nothing. The former process is still there, and so are its leases."""
     monkeypatch.setattr(exactly_once, "workers", Workers())
 
 
@@ -189,9 +205,10 @@ def decided_by(broker: MemoryBroker, run_id: str) -> Written:
 
 
 def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
-    broker: MemoryBroker,
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided = decided_by(broker, OTHER_RUN)
+    be_a_new_process(monkeypatch)
     found = guarantee(broker)
     written = [write(found, Attempt(partition, 0, "q", RUN, 7), "a") for partition in range(2)]
     assert state(broker, decided) == "CompleteCommit"
@@ -205,14 +222,14 @@ def test_a_task_tells_what_its_process_saw(
 ) -> None:
     found = guarantee(broker)
     first = write(found, IN_STREAM, "a")
-    assert first.seen == Seen(None, None)
+    assert first.seen == Seen()
     found.commit([first], 7)
     assert write(found, replace(IN_STREAM, batch_id=8), "b").seen == first.seen
     be_a_new_process(monkeypatch)
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
     control = broker.cluster.transactions["pykafka-q.control"]
     assert other.seen.control == (control.producer_id, control.epoch)
-    assert other.seen.last == DecisionId(BATCH, 0)
+    assert other.seen.lasts == {DecisionId(BATCH, 0, "t")}
     is_second = bool(broker.cluster.features)
     assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 
@@ -230,7 +247,7 @@ def test_what_a_task_cannot_commit_is_left_to_the_driver(
 
 def test_an_attempt_leaves_its_transaction_to_the_driver(broker: MemoryBroker) -> None:
     found = prepared(write(guarantee(broker), IN_STREAM, "a"))
-    assert found.transactional_id.startswith(f"pykafka-q.{RUN}.")
+    assert found.transactional_id.startswith(f"pykafka-q.{SPACE}.")
     assert states(broker) == {found.transactional_id: "Ongoing"}
     transaction = broker.cluster.transactions[found.transactional_id]
     assert found.producer == (transaction.producer_id, transaction.epoch)
@@ -244,7 +261,7 @@ def test_the_ids_begin_with_the_prefix_or_with_what_tells_the_query(broker: Memo
     write(plain, Attempt(1, 2), "a")
     write(guarantee(broker, transactionalIdPrefix="mine"), Attempt(1, 2), "a")
     first, second, third = broker.cluster.transactions
-    assert first.startswith(f"mine.{RUN}.")
+    assert first.startswith(f"mine.{Names('mine').space}.")
     assert second.startswith(f"pykafka-{plain.write_id}.{plain.write_id}.")
     assert third.startswith("mine.") and plain.write_id not in third
 
@@ -279,6 +296,24 @@ def test_two_processes_never_share_an_id(
         be_a_new_process(monkeypatch)
         write(found, IN_STREAM, "a")
     assert list(states(broker).values()) == ["Ongoing"] * 3
+
+
+def test_the_next_run_goes_on_with_the_ids_of_the_former_one(broker: MemoryBroker) -> None:
+    for batch_id, run_id in enumerate([RUN, OTHER_RUN, THIRD_RUN]):
+        attempt = Attempt(3, 0, "q", run_id, batch_id)
+        commit(broker, write(guarantee(broker), attempt, "a"))
+    assert len(states(broker)) == 2  # And that of the driver.
+
+
+def test_no_lease_is_held_after_an_error(broker: MemoryBroker) -> None:
+    """The next task begins anew. What was committed before is used again."""
+    found = guarantee(broker)
+    commit(broker, write(found, IN_STREAM, "a"))
+    following = replace(IN_STREAM, batch_id=8)
+    found.give_up(begin(found, following))
+    commit(broker, write(found, following, "b"))
+    commit(broker, write(found, replace(IN_STREAM, batch_id=9), "c"))
+    assert len(states(broker)) == 3  # One is aborted, and never used again.
 
 
 def test_an_id_whose_transaction_has_ended_is_used_again(broker: MemoryBroker) -> None:
@@ -473,14 +508,16 @@ class FakeCommit:
             raise self.fails
 
     contents: list[Content | None] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
 
     def commit(self, work: Work) -> None:
         self.contents.append(work.content)
+        self.writes.append(work.write)
         self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
 
-    def commit_nothing(self, batch: BatchId, content: Content | None) -> None:
+    def commit_nothing(self, batch: BatchId, content: Content | None, write: str) -> None:
         self.contents.append(content)
-        self._call("commit nothing", batch)
+        self._call("commit nothing", batch, write)
 
     def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
         self._call("abort", batch, attempts, where)
@@ -523,6 +560,12 @@ def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     assert found.contents == [Content(3, 6)]
 
 
+def test_a_write_is_named_by_its_topic_or_by_none(made: list[tuple[str, FakeCommit]]) -> None:
+    for topic in (" t ", ""):
+        guarantee(topic=topic).commit([WRITTEN], 7)
+    assert made[0][1].writes == ["t", ""]
+
+
 def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
@@ -545,7 +588,7 @@ def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     guarantee().commit([EMPTY], 7)
-    assert made[0][1].calls == [("commit nothing", BATCH)]
+    assert made[0][1].calls == [("commit nothing", BATCH, "t")]
 
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
@@ -558,18 +601,55 @@ def test_without_a_row_a_plain_batch_asks_nothing(made: list[tuple[str, FakeComm
     assert not made
 
 
-def test_what_is_aborted_is_all_of_the_run(broker: MemoryBroker) -> None:
-    """Abort also the rows of a task that Spark gave up and that sent no message."""
+@dataclass
+class Writes:
+    """Open transactions: two of one run, one of another run, and of others."""
+
+    found: ExactlyOnce
+    told: Written
+    untold: Written
+    other_run: Written
+    others: list[Written]
+
+
+def written_by_many(broker: MemoryBroker) -> Writes:
     found = guarantee(broker)
     told = write(found, IN_STREAM, "a")
     untold = write(found, Attempt(4, 1, "q", RUN, 7), "a")
-    others = [
-        write(found, other, "a")
-        for other in (Attempt(4, 1, "q", OTHER_RUN, 7), Attempt(4, 1, "r", RUN, 7), Attempt(0, 0))
-    ]
-    found.abort([None, told], 7)
-    assert {state(broker, each) for each in (told, untold)} == {"CompleteAbort"}
-    assert {state(broker, each) for each in others} == {"Ongoing"}
+    other_run = write(found, Attempt(4, 1, "q", OTHER_RUN, 7), "b")
+    others = [write(found, other, "a") for other in (Attempt(4, 1, "r", RUN, 7), Attempt(0, 0))]
+    return Writes(found, told, untold, other_run, others)
+
+
+def test_what_is_aborted_is_all_of_the_query(broker: MemoryBroker) -> None:
+    """Abort also the rows of a task that Spark gave up and that sent no message.
+
+    They could be those of another run, too. Its driver must not decide any more.
+    """
+    commit(broker, write(guarantee(broker), replace(IN_STREAM, batch_id=6), "a"))
+    writes = written_by_many(broker)
+    writes.found.abort([None, writes.told], 7)
+    aborted = writes.told, writes.untold, writes.other_run
+    assert {state(broker, each) for each in aborted} == {"CompleteAbort"}
+    assert {state(broker, each) for each in writes.others} == {"Ongoing"}
+    with pytest.raises(OtherDriverError):
+        commit(broker, writes.other_run)
+    third = write(guarantee(broker), replace(IN_STREAM, run_id=THIRD_RUN), "c")
+    commit(broker, third)
+    assert state(broker, third) == "CompleteCommit"
+
+
+def test_before_the_first_decision_only_what_has_told_is_aborted(
+    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The driver of another run would not notice that its transactions are aborted."""
+    writes = written_by_many(broker)
+    writes.found.abort([None, writes.told], 7)
+    assert state(broker, writes.told) == "CompleteAbort"
+    assert {state(broker, each) for each in (writes.untold, writes.other_run)} == {"Ongoing"}
+    assert "2 open transactions are left to the next run or to their timeouts" in caplog.text
+    commit(broker, writes.other_run)
+    assert state(broker, writes.untold) == "CompleteAbort"
 
 
 def test_what_is_decided_is_not_aborted(broker: MemoryBroker) -> None:

@@ -200,7 +200,7 @@ def test_two_writes_of_one_foreach_batch_need_two_prefixes(
 
     text = foreach(start, copying(spark, events), save)
     assert "Option 'transactionalIdPrefix': batch 0 of query" in text
-    assert "give each write of a foreachBatch a prefix of its own" in text
+    assert "give the second write a prefix of its own" in text
     assert texts(target) == ["0:0", "0:1", "0:2"]
 
 

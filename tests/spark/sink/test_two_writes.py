@@ -1,7 +1,7 @@
-"""Two writes in one `foreachBatch`, of which the second fails once between them.
+"""Two writes to one topic in one `foreachBatch`, which fails once between them.
 
-The page `docs/exactly-once.md` says: "Two writes in one `foreachBatch` need two prefixes." So one
-prefix is an error at each start, and no row is lost without one.
+The page `docs/exactly-once.md` says that these need two prefixes. So one prefix is an error at each
+start, and no row is lost without one.
 """
 
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def test_one_prefix_is_an_error_at_each_start(target: Events, run: Run) -> None:
         error = run("a", "a")
         assert error or texts(target) == FIRST + SECOND, "rows are lost in silence"
         assert "PrefixInUseError" in error
-        assert "give each write of a foreachBatch a prefix of its own" in error
+        assert "give the second write a prefix of its own" in error
         assert texts(target) == FIRST
     assert run("a", "b") == ""  # As the error says.
     assert texts(target) == FIRST + SECOND
@@ -80,7 +80,7 @@ def test_one_prefix_is_an_error_at_each_start(target: Events, run: Run) -> None:
 def test_one_prefix_is_an_error_after_the_error_of_the_first_run(target: Events, run: Run) -> None:
     """The second write itself has failed, since it has no prefix of its own."""
     for _ in range(3):
-        assert "give each write of a foreachBatch a prefix of its own" in run("a", "a")
+        assert "give the second write a prefix of its own" in run("a", "a")
         assert texts(target) == FIRST
 
 
