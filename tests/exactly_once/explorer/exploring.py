@@ -234,9 +234,11 @@ class Explorer:
             if answer is _OPEN and isinstance(each, Produce | InitProducerId | EndTxn)
         )
         ghost = self._add(Place(partial(_ghost, sent), (), is_ghost=True))
-        is_done = isinstance(requests[0], Await)
-        batch_id, write = dict(spark.at)[run_id]
-        after = requests[0].after if is_done else (batch_id, write - 1)
+        if isinstance(requests[0], Await):
+            after = requests[0].after
+        else:
+            batch_id, write = dict(spark.at)[run_id]
+            after = batch_id, write - 1
         follower = self._begin(partial(worker, run_id, task, self._parts, after, 1))
         dead = f"{run_id}.{task}.0"
         leases = tuple(
