@@ -334,9 +334,8 @@ class Driver:
             self._control = None
             raise _stood_still(decision, "is not decided")
         now_ms = yield from self._make(decision, work.where)
-        if now_ms <= safe_until_ms:
-            yield from commit_all(decision)
-        elif not (yield from settle(decision)):
+        end = commit_all if now_ms <= safe_until_ms else settle
+        if not (yield from end(decision)):
             raise _stood_still(decision, "was decided too late, and no reader has seen a row of it")
         self._has_settled(decision)
         yield from self._sweep(leftovers or listed)

@@ -36,10 +36,7 @@ def settle(decision: Decision, *, runs_again: bool = True) -> Story[bool]:
     if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN} and runs_again:
         outcomes = yield from _abort(decision, of_kind(outcomes, Outcome.OPEN))
     outcomes = yield from _commit(decision, outcomes, of_kind(outcomes, Outcome.OPEN))
-    if set(outcomes.values()) == {Outcome.ABORTED}:
-        return False
-    _check_not_lost(decision, outcomes, runs_again=runs_again)
-    return True
+    return _is_committed(decision, outcomes, runs_again=runs_again)
 
 
 def settle_for_others(decision: Decision) -> Story[None]:
@@ -58,14 +55,15 @@ def settle_for_others(decision: Decision) -> Story[None]:
         outcomes = yield from _commit(decision, outcomes, left)
 
 
-def commit_all(decision: Decision) -> Story[None]:
+def commit_all(decision: Decision) -> Story[bool]:
     """Commit a decision's transactions, all at once: they have just been seen open.
 
-    Raises `NotYetCommittedError` and `DecidedRowsLostError`.
+    Return False if all of it is aborted, so that none counts. Raises `NotYetCommittedError`, and
+    `DecidedRowsLostError` if some rows are lost.
     """
     outcomes = dict.fromkeys(decision.winners, Outcome.OPEN)
     outcomes = yield from _commit(decision, outcomes, decision.winners)
-    _check_not_lost(decision, outcomes, runs_again=True)
+    return _is_committed(decision, outcomes, runs_again=True)
 
 
 def outcomes_of(decision: Decision, found: Described) -> dict[Winner, Outcome]:
@@ -145,12 +143,16 @@ def _abort(decision: Decision, some: Iterable[Winner]) -> Story[dict[Winner, Out
     return outcomes_of(decision, (yield from _described(decision)))
 
 
-def _check_not_lost(
+def _is_committed(
     decision: Decision, outcomes: Mapping[Winner, Outcome], *, runs_again: bool
-) -> None:
+) -> bool:
+    """Return False if all is aborted. Raises `DecidedRowsLostError` if some rows are lost."""
+    if set(outcomes.values()) == {Outcome.ABORTED}:
+        return False
     lost = [each.transactional_id for each in of_kind(outcomes, Outcome.ABORTED)]
     unknown = [each.transactional_id for each in of_kind(outcomes, Outcome.UNKNOWN)]
     if lost or unknown:
         raise DecidedRowsLostError(
             decision.batch, lost, len(outcomes), unknown, runs_again=runs_again
         )
+    return True

@@ -554,6 +554,26 @@ def test_rows_that_are_lost_while_they_are_ended(broker: MemoryBroker, trial: Tr
     assert transaction_of(broker, winners[0]).state == "CompleteCommit"
 
 
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_what_is_aborted_as_a_whole_while_it_is_ended_is_not_lost(
+    tasks: int, broker: MemoryBroker, trial: Trial
+) -> None:
+    """The driver stands still after its look at the clock. No reader has seen a row."""
+    run = trial.query.start()
+    winners = run.write(0, tasks)
+
+    def late(step: Step) -> None:
+        if step is Step.DECIDED:
+            for each in winners:
+                time_out(broker, each)
+
+    with pytest.raises(TransactionTimedOutError, match="no reader has seen a row of it"):
+        run.commit(0, winners, late)
+    run = trial.query.start()
+    run.commit(0, run.write(0, tasks))
+    trial.judge()
+
+
 def test_brokers_that_are_gone_are_told_before_what_is_lost(
     broker: MemoryBroker, trial: Trial
 ) -> None:

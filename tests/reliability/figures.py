@@ -33,6 +33,7 @@ PROMISES = {
     "pipeline": "what is read, and written with its positions in a transaction, is so exactly once",
     "stopped": "a producer that is ended in mid-send has written what it said it has",
     "decided": "a micro-batch is written once, whatever happens to brokers as it is decided",
+    "stopping": "drivers and workers that die or stand still at any statement write each row once",
     "former coordinator": "a driver that a former coordinator tells an old decision writes once",
     "exactly-once sink": "what a query writes exactly once is seen once, whatever dies meanwhile",
     "coordinator": "a coordinator that is killed and comes back costs members no rebalance",

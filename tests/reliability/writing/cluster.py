@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from spark_kafka_source.testing import LocalKafka, kafka_jars
 from tests.java_program import JavaProgram, run_java
@@ -62,13 +63,21 @@ class Cluster:
 @contextmanager
 def three_brokers(chance: Random) -> Iterator[Cluster]:
     """Yield the brokers, for the time of the context."""
-    gates = tuple(Gate(chance) for _ in BROKERS)
-    with ExitStack() as stack:
-        ports = [stack.enter_context(each.serving()) for each in gates]
-        kafka = stack.enter_context(LocalKafka(len(gates), advertised_ports=ports))
-        for gate, broker in zip(gates, kafka.brokers, strict=True):
-            gate.target_port = broker.node.client_port
+    with behind_gates(chance, len(BROKERS)) as (kafka, gates), ExitStack() as stack:
         source = Path(__file__).with_name("MoveLeaders.java")
         mover = stack.enter_context(run_java(source, kafka_jars()))
-        servers = ",".join(f"127.0.0.1:{port}" for port in ports)
-        yield Cluster(kafka, gates, servers, chance, mover)
+        yield Cluster(kafka, gates, kafka.bootstrap_servers, chance, mover)
+
+
+@contextmanager
+def behind_gates(
+    chance: Random, count: int, **given: Any
+) -> Iterator[tuple[LocalKafka, tuple[Gate, ...]]]:
+    """Yield brokers, each behind a gate. Clients come through the gates."""
+    gates = tuple(Gate(chance) for _ in range(count))
+    with ExitStack() as stack:
+        ports = [stack.enter_context(each.serving()) for each in gates]
+        kafka = stack.enter_context(LocalKafka(count, advertised_ports=ports, **given))
+        for gate, broker in zip(gates, kafka.brokers, strict=True):
+            gate.target_port = broker.node.client_port
+        yield kafka, gates
