@@ -116,6 +116,7 @@ def test_installed(copying: Copying) -> None:
     assert copying.verdict() == ALL_THERE
 
 
+@pytest.mark.reliability_full  # one more way: the next two have the hard parts
 def test_a_packed_environment(copying: Copying, archive: Path) -> None:
     """The driver has an environment of its own, and each executor unpacks the archive."""
     environment = {
@@ -137,6 +138,7 @@ def test_a_zip_on_both_paths(copying: Copying, package_zip: Path, bare_python: P
     assert copying.verdict() == ALL_THERE
 
 
+@pytest.mark.reliability_full  # minutes, for a warning that unit tests have, too
 def test_py_files_alone_are_warned_of_since_streams_fail(
     copying: Copying, package_zip: Path, bare_python: Path
 ) -> None:
