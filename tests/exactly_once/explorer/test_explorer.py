@@ -60,14 +60,16 @@ def test_tasks_with_two_rows(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults={"long": 1})).explore()
 
 
-@BOTH
 @pytest.mark.slow
+def test_two_runs() -> None:
+    Explorer(Scenario(SECOND, runs=2, batches=1)).explore()
+
+
+@pytest.mark.reliability_full
 @pytest.mark.parametrize(
-    "faults",
-    [{}, pytest.param({"repeated": 1}, marks=pytest.mark.reliability_full)],
-    ids=["", "repeated"],
+    ("generation", "faults"), [(FIRST, {}), (FIRST, {"repeated": 1}), (SECOND, {"repeated": 1})]
 )
-def test_two_runs(generation: Generation, faults: dict[str, int]) -> None:
+def test_two_runs_and_more(generation: Generation, faults: dict[str, int]) -> None:
     Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
@@ -101,7 +103,7 @@ def test_two_runs_after_a_decision(generation: Generation, faults: dict[str, int
 
 
 def _how_long(scenario: Scenario) -> pytest.MarkDecorator:
-    if scenario.written:
+    if scenario.written or scenario.batches > 2:
         return pytest.mark.reliability_full
     return pytest.mark.long if scenario.runs > 1 else pytest.mark.slow
 
@@ -143,7 +145,7 @@ def test_two_runs_and_a_long_time(generation: Generation) -> None:
     Explorer(scenario).explore()
 
 
-@pytest.mark.long
+@pytest.mark.reliability_full
 def test_rows_that_arrive_after_half_of_the_timeout_are_the_limit() -> None:
     """A worker that stands still between its look at the clock and its first row hides a loss."""
     faults = {"swallow": 1, "lost": 1, "long": 1, "late": 1}
