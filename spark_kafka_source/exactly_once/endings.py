@@ -107,6 +107,8 @@ class Transactions:
         After 10 s an earlier state is believed: the brokers may have lost the later one.
         """
         wanted = list(transactional_ids)
+        if not begun:
+            return await describe_transactions(self._client, wanted)
         try:
             return await describe_transactions(
                 self._client, wanted, begun=begun, timeout_ms=_OLD_MS

@@ -644,7 +644,6 @@ def test_a_transaction_with_enough_time_left_is_decided(
 def test_a_transaction_that_is_not_open_is_not_decided(
     how: str, broker: MemoryBroker, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endings, "_OLD_MS", 100)
     run = trial.query.start()
     winners = run.write(0)
     found = transaction_of(broker, winners[0])
@@ -655,7 +654,8 @@ def test_a_transaction_that_is_not_open_is_not_decided(
     if how == "forgotten":
         del broker.cluster.transactions[winners[0].transactional_id]
     said = "is unknown to the brokers" if how == "forgotten" else "is in state CompleteAbort"
-    with pytest.raises(TransactionTimedOutError, match=said):
+    with monkeypatch.context() as patch, pytest.raises(TransactionTimedOutError, match=said):
+        patch.setattr(endings, "_OLD_MS", 100)
         run.commit(0, winners)
     run.abort(0, winners)
     run = trial.query.start()

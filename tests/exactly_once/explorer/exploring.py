@@ -359,7 +359,7 @@ def _frames(running: Any) -> Iterator[Any]:
     """Return where a story and those within it stand, and what their variables hold."""
     while running is not None:
         frame = running.gi_frame
-        yield frame.f_code, frame.f_lasti, _plain(frame.f_locals)
+        yield frame.f_code, frame.f_lasti, _plain(dict(frame.f_locals))
         running = running.gi_yieldfrom
 
 

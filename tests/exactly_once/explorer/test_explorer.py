@@ -8,6 +8,8 @@ from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.exploring import Explorer, FoundError, Scenario
 from tests.exactly_once.explorer.mutants import AB, MUTANTS
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
 
@@ -24,7 +26,6 @@ BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.n
     ],
     ids="-".join,
 )
-@pytest.mark.slow
 def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str, int]) -> None:
     Explorer(Scenario(generation, runs=1, batches=2, faults=faults)).explore()
 
@@ -41,26 +42,22 @@ def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str
     ],
     ids="-".join,
 )
-@pytest.mark.slow
 def test_two_writes(generation: Generation, faults: dict[str, int]) -> None:
     """The next run has them in the other order."""
     Explorer(Scenario(generation, runs=1, batches=1, writes=AB, faults=faults)).explore()
 
 
 @BOTH
-@pytest.mark.slow
 def test_two_processes_of_a_driver_by_turns(generation: Generation) -> None:
     """They do not take each other for the driver of another run."""
     Explorer(Scenario(generation, runs=1, batches=2, writes=AB, faults={"turn": 2})).explore()
 
 
 @BOTH
-@pytest.mark.slow
 def test_tasks_with_two_rows(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults={"long": 1})).explore()
 
 
-@pytest.mark.slow
 def test_two_runs() -> None:
     Explorer(Scenario(SECOND, runs=2, batches=1)).explore()
 
@@ -73,7 +70,6 @@ def test_two_runs_and_more(generation: Generation, faults: dict[str, int]) -> No
     Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_and_one_that_goes_on_with_its_ids() -> None:
     """The second one is of the same run, or of the next one."""
     Explorer(Scenario(SECOND, runs=1, batches=2, faults={"death": 1})).explore()
