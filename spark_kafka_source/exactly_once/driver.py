@@ -356,9 +356,8 @@ class Driver:
     def _record(self, decision: Decision, where: TopicPartition) -> Story[int]:
         """Write a decision, which does not count yet. Return the time."""
         control = self._producer()
-        self._control = (
-            None  # After an error a late copy may come: the next decision needs a fence.
-        )
+        # After an error a late copy may come: the next decision needs a fence.
+        self._control = None
         heard = yield (RecordDecision(control, decision, where),)
         self._control = control
         return heard.now_ms

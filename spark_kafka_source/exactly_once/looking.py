@@ -1,8 +1,8 @@
 """A worker's look at the brokers before its first transaction in a run.
 
-It sees the epoch of the control id and the last decisions. By either the run's driver proves that
-no other driver has decided since. It commits what an earlier run has decided and not ended, before
-new rows take their time.
+The worker sees the epoch of the control id, and the last decisions. Each of the two can prove to
+the run's driver that no other driver has decided since. The worker commits what an earlier run has
+decided and not ended, before new rows take their time.
 """
 
 import logging

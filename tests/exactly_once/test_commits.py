@@ -605,21 +605,32 @@ def test_clocks_of_brokers_need_not_be_ours(
     trial.judge()
 
 
+def written_with(
+    left_ms: int, broker: MemoryBroker, trial: Trial
+) -> tuple[Run, list[PreparedTransaction]]:
+    """Write a micro-batch, and let one of its transactions have this time left. Time stands still.
+
+    Return the run, and the transactions.
+    """
+    run = trial.query.start()
+    winners = run.write(0)
+    now_ms = broker.cluster.now_ms()
+    broker.cluster.now_ms = lambda: now_ms
+    late = transaction_of(broker, winners[1])
+    late.started_at_ms = now_ms + left_ms - trial.query.timeout_ms
+    return run, winners
+
+
 @pytest.mark.parametrize(("timeout_ms", "left_ms"), [(60_000, 9_000), (10_000, 1_900)])
 def test_a_transaction_with_little_time_left_is_not_decided(
     timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
 ) -> None:
-    query = trial.query
-    query.timeout_ms = timeout_ms
-    run = query.start()
-    winners = run.write(0)
-    now_ms = broker.cluster.now_ms()
-    broker.cluster.now_ms = lambda: now_ms
-    transaction_of(broker, winners[1]).started_at_ms = now_ms + left_ms - timeout_ms
+    trial.query.timeout_ms = timeout_ms
+    run, winners = written_with(left_ms, broker, trial)
     with pytest.raises(TransactionTimedOutError, match=r"only \d+ ms of 'kafka.transaction"):
         run.commit(0, winners)
     run.abort(0, winners)
-    run = query.start()
+    run = trial.query.start()
     run.commit(0, run.write(0))
     trial.judge()
 
@@ -629,13 +640,8 @@ def test_a_transaction_with_enough_time_left_is_decided(
     timeout_ms: int, left_ms: int, broker: MemoryBroker, trial: Trial
 ) -> None:
     """Enough is ten seconds, or a fifth of the timeout if that is less."""
-    query = trial.query
-    query.timeout_ms = timeout_ms
-    run = query.start()
-    winners = run.write(0)
-    now_ms = broker.cluster.now_ms()
-    broker.cluster.now_ms = lambda: now_ms
-    transaction_of(broker, winners[1]).started_at_ms = now_ms + left_ms - timeout_ms
+    trial.query.timeout_ms = timeout_ms
+    run, winners = written_with(left_ms, broker, trial)
     run.commit(0, winners)
     trial.judge()
 

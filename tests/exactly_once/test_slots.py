@@ -138,7 +138,7 @@ def test_a_worker_has_so_many_slots_and_no_more() -> None:
         told(slots.begin(0, 1_000))
 
 
-# -- what is inherited -----------------------------------------------------------------------------
+# -- inherited slots -------------------------------------------------------------------------------
 
 
 class Leased(Owner):

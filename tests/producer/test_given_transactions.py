@@ -54,6 +54,18 @@ def write(producer: KafkaProducer, value: bytes, partitions: int = 1) -> None:
         each.result(IN_TIME)
 
 
+def guessed_wrong(client: KafkaClient, producer: KafkaProducer) -> ProducerId:
+    """Leave a transaction of "a" open, and begin with the epoch after it. Return its producer."""
+    given = new_id(client, "a")
+    producer.begin_at(Beginning("a", given, SECOND))
+    write(producer, b"1")
+    producer.prepare_transaction()
+    guess = SECOND.after_end(given)
+    assert guess is not None
+    producer.begin_at(Beginning("a", guess, SECOND))
+    return given
+
+
 def committed(broker: MemoryBroker) -> list[bytes | None]:
     return committed_values(broker.cluster.topics["t"].logs[0])
 
@@ -97,13 +109,7 @@ def test_the_next_epoch_needs_no_request(
 def test_a_wrong_guess_is_refused_and_the_rows_go_elsewhere(
     broker: MemoryBroker, client: KafkaClient, producer: KafkaProducer
 ) -> None:
-    given = new_id(client, "a")
-    producer.begin_at(Beginning("a", given, SECOND))
-    write(producer, b"1")
-    producer.prepare_transaction()
-    guess = SECOND.after_end(given)
-    assert guess is not None
-    producer.begin_at(Beginning("a", guess, SECOND))
+    given = guessed_wrong(client, producer)
     futures = [producer.send("t", b"2", partition=each) for each in range(3)]
     for each in futures:
         with pytest.raises(BrokerError, match="INVALID_PRODUCER_EPOCH"):
@@ -126,13 +132,7 @@ def test_the_abort_of_a_wrong_guess_leaves_the_open_transaction(
     broker: MemoryBroker, client: KafkaClient, producer: KafkaProducer
 ) -> None:
     """A request for a new epoch would abort it, and it may be decided."""
-    given = new_id(client, "a")
-    producer.begin_at(Beginning("a", given, SECOND))
-    write(producer, b"1")
-    producer.prepare_transaction()
-    guess = SECOND.after_end(given)
-    assert guess is not None
-    producer.begin_at(Beginning("a", guess, SECOND))
+    guessed_wrong(client, producer)
     assert producer.send("t", b"2", partition=0).exception(IN_TIME)
     with pytest.raises(BrokerError):
         producer.abort_transaction()

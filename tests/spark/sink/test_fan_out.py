@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import concat, lit
 
-from tests.spark.sink.written import texts, to, writer
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, stream
+from tests.spark.sink.written import saved, texts, to, writer
+from tests.spark.traffic import Events, stream
 from tests.spark_session import Start
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -48,13 +47,7 @@ def run(spark: SparkSession, events: Events, targets: list[Events], start: Start
                 if dies:
                     raise RuntimeError("between the writes")
 
-        frame = stream(spark, events.options()).selectExpr("CAST(value AS STRING) AS value")
-        query = start(frame.writeStream.foreachBatch(save).trigger(availableNow=True))
-        try:
-            assert query.awaitTermination(TIMEOUT_SECONDS)
-        except StreamingQueryException as error:
-            return str(error)
-        return ""
+        return saved(stream(spark, events.options()), save, start)
 
     return run
 

@@ -1,16 +1,18 @@
 """The records of a topic, as confluent-kafka reads them, and rows to write."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer
 from confluent_kafka import TopicPartition as Partition
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
 from tests.exactly_once.judge import wait_for_markers
 from tests.spark.traffic import TIMEOUT_SECONDS, Events
+from tests.spark_session import Start
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -93,3 +95,17 @@ def to(events: Events, **more: object) -> dict[str, Any]:
 def writer(frame: DataFrame, options: Mapping[str, Any], name: str = "pykafka") -> DataFrameWriter:
     """Return a writer that appends the frame when `save` is called."""
     return frame.write.format(name).options(**options).mode("append")
+
+
+def saved(rows: DataFrame, save: Callable[[DataFrame, int], None], start: Start) -> str:
+    """Give all micro-batches of a stream to `save`, their values as texts.
+
+    Return the text of the query's error, or none.
+    """
+    values = rows.selectExpr("CAST(value AS STRING) AS value")
+    query = start(values.writeStream.foreachBatch(save).trigger(availableNow=True))
+    try:
+        assert query.awaitTermination(TIMEOUT_SECONDS)
+    except StreamingQueryException as error:
+        return str(error)
+    return ""
