@@ -91,7 +91,8 @@ reliability: .venv/test  ## faults on real brokers, fifty times each, and a tabl
 	$(BIN)/python -m pytest --timeout 0 -m reliability_full tests/cluster tests/consumer tests/delta tests/exactly_once tests/notebooks tests/producer tests/soak tests/spark tests/test_demo.py
 	$(BIN)/python -m pytest --timeout 0 -m "" tests/security/test_leaks.py tests/spark/test_hostile_options.py
 	$(BIN)/python -m tests.reliability.deaf --rounds 5 --page docs/deaf-brokers.md
-	$(BIN)/python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md
+	$(BIN)/python -m tests.reliability.deciding --generation 2 --rounds 50 --page docs/exactly-once-faults.md
+	$(BIN)/python -m tests.reliability.deciding --generation 1 --rounds 50 --page docs/exactly-once-faults.md
 	$(BIN)/python -m tests.reliability.sink --rounds 50 --others 10 --page docs/exactly-once-faults-spark.md
 	$(BIN)/python -m tests.reliability.writing --rounds 50 --page docs/writing-faults.md
 

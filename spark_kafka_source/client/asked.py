@@ -134,6 +134,16 @@ class Asked(Generic[R]):
         """Whether another request on the connection has received this one's answer."""
         return not self._is_over and getattr(self._awaited, "response", None) is not None
 
+    def is_dry_since(self, since_seconds: float) -> bool:
+        """Whether another request on the connection has read it in vain since then.
+
+        If so, `is_here` has nothing to do.
+        """
+        connection = self._connection
+        if connection is None or connection.closed or not self._request.expects_answer:
+            return False
+        return connection.dry_at_seconds >= since_seconds and not self.has_answer
+
     def fileno(self) -> int:
         """Return a descriptor that is readable once `is_here` has something to do.
 

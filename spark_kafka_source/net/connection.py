@@ -4,8 +4,10 @@ Requests may be sent before earlier ones are answered; a broker answers in the o
 connection is closed after its first failure, timeouts included: its stream may be out of step.
 """
 
+import math
 import socket
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing
@@ -79,6 +81,8 @@ class Connection:
         self.is_renewing = False
         self.is_one_way = False
         """Whether a request went out that has no answer. The broker may be busy with it still."""
+        self.dry_at_seconds = -math.inf
+        """The monotonic time at which there was last nothing to read."""
         self._stage = Stage.SILENT
         self._session = Session()
 
@@ -183,6 +187,7 @@ class Connection:
                 # A broker that is answering may read no more requests until its answer is read.
                 if not self._link.receive(self._incoming, None if self._outgoing else deadline):
                     if not self._outgoing or deadline is None or deadline.expired:
+                        self.dry_at_seconds = time.monotonic()
                         return None
                     readable([self], deadline)
             _, response = self._exchange.response(frame)

@@ -248,11 +248,29 @@ async def together(
     running = [Running(each) for each in conversations]
     try:
         while under_way := [each for each in running if not each.is_done][:at_once]:
-            for each in under_way:
-                each.go_on()
+            _go_on(under_way)
             if not any(each.is_done for each in under_way):
                 await wait_for(*wait_of_all(under_way))
         return running
     finally:
         for each in running:
             each.give_up()
+
+
+def _go_on(running: Iterable[Running[T]]) -> None:
+    """Let each conversation take its steps, except those for which there is nothing to read.
+
+    Else each answer on a connection would wake all that share it, and each would read in vain.
+    """
+    began_seconds = time.monotonic()
+    for each in running:
+        if not _is_dry(each.wait, began_seconds):
+            each.go_on()
+
+
+def _is_dry(wait: Wait, since_seconds: float) -> bool:
+    """Whether others have read all sockets of a wait since then, and had nothing for it."""
+    dry = [getattr(each, "is_dry_since", None) for each in wait.things]
+    if not dry or wait.until.expired:
+        return False
+    return all(each is not None and each(since_seconds) for each in dry)

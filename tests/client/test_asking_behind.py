@@ -1,5 +1,6 @@
 """Pipelined requests to one broker: one connection, sessions, throttling, failures."""
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -125,6 +126,40 @@ def test_an_answer_that_another_request_received_is_not_waited_for(
     assert not wait_of_all(running).until.expired
     held_again.release()
     assert isinstance(second.answer(), MetadataResponse)
+
+
+def test_what_another_request_has_read_in_vain_is_dry(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    held, to = broker.hold(MetadataRequest), node(broker)
+    first, second = several(broker, client, to, 2)
+    before = time.monotonic()
+    assert not second.is_dry_since(before), "nobody has read"
+    assert not first.is_here()
+    assert second.is_dry_since(before)
+    assert not second.is_dry_since(time.monotonic() + 1)
+    held.release()
+    assert isinstance(second.answer(), MetadataResponse), "it reads the first answer, too"
+    assert first.has_answer
+    assert not first.is_dry_since(before)
+
+
+def test_a_closed_connection_is_not_dry(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.hold(MetadataRequest)
+    first, second = several(broker, client, node(broker), 2)
+    assert not first.is_here()
+    assert second.is_dry_since(0)
+    first.give_up("tried")
+    assert not second.is_dry_since(0), "it has an error to raise"
+
+
+def test_a_request_without_an_answer_is_not_dry(broker: MemoryBroker, client: KafkaClient) -> None:
+    broker.hold(MetadataRequest)
+    to = node(broker)
+    (first,) = several(broker, client, to, 1)
+    one_way = client.ask(ProduceRequest(None, 0, 1_000, []), to, in_time(), most_in_flight=5)
+    assert not first.is_here()
+    assert not one_way.is_dry_since(0)
 
 
 def test_requests_stay_on_one_connection_whatever_else_is_asked(

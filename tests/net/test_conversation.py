@@ -391,6 +391,54 @@ def test_so_many_at_once_and_the_next_as_soon_as_one_is_done() -> None:
     assert seen == [*pairs, [asked[0]]]
 
 
+class OnOneSocket(Answer):
+    """One of several answers that come over one socket. Whoever looks reads for all."""
+
+    def __init__(self, name: str, looks: list[str]) -> None:
+        super().__init__(name)
+        self.looks = looks
+        self.is_dry = False
+
+    def is_dry_since(self, since_seconds: float) -> bool:
+        return self.is_dry
+
+    async def heard(self, error: BaseException | None = None) -> str:
+        while True:
+            self.looks.append(self.name)
+            if self._is_here:
+                return self.name
+            await wait_for([self], self.until)
+
+
+def test_a_socket_that_others_have_read_is_not_read_again() -> None:
+    looks: list[str] = []
+    first, second = (OnOneSocket(name, looks) for name in ("first", "second"))
+    waits: list[Wait] = []
+
+    def block(wait: Wait) -> None:
+        waits.append(wait)
+        second.is_dry = len(waits) < 3
+        if len(waits) == 3:
+            second.come()
+            first.come()
+
+    running = run(together([first.heard(), second.heard()]), block)
+    assert [each.result() for each in running] == ["first", "second"]
+    assert looks == ["first", "second", "first", "first", "first", "second"]
+
+
+def test_one_whose_moment_has_come_goes_on_though_there_is_nothing_to_read() -> None:
+    looks: list[str] = []
+    late = OnOneSocket("late", looks)
+    late.is_dry, late.until = True, Deadline(0.0, 0)
+
+    def block(wait: Wait) -> None:
+        late.come()
+
+    (running,) = run(together([late.heard()]), block)
+    assert running.result() == "late"
+
+
 def test_a_ctrl_c_ends_all_of_them() -> None:
     asked = answers(3)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,5 @@
 """Brokers that are killed or stopped while a driver decides, and drivers killed with them.
 
-`python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md` makes all.
+`python -m tests.reliability.deciding --rounds 50 --page docs/exactly-once-faults.md` makes all of
+a generation of transactions.
 """

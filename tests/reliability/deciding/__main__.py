@@ -1,10 +1,12 @@
 """Every fault at every step in turn, and the table: see the package's docstring.
 
-    python -m tests.reliability.deciding [--rounds N] [--only WORD] [--page PATH] [--outcomes PATH]
+    python -m tests.reliability.deciding [--rounds N] [--generation 1|2] [--only WORD]
+        [--page PATH] [--outcomes PATH]
 
 A round has one fault for each broker's role and each manner, at a step of the commit. The next
 round has the next step. `--only` makes the faults with the word in their names. A file keeps a line
-for each outcome. The table is over all lines, so that the rounds can go on another day.
+for each outcome. The table is over all lines, so that the rounds can go on another day. Each
+generation of transactions (`transaction.version`) has a file and a table of its own.
 """
 
 import argparse
@@ -25,16 +27,26 @@ from tests.reliability.deciding.faults import Fault, Manner, Outcome, Role, Tria
 from tests.reliability.deciding.table import render
 from tests.reliability.writing.cluster import three_brokers
 
-_OUTCOMES = Path(__file__).with_name("outcomes.jsonl")
-MARKS = Marks("<!-- faults: written by a program -->", "<!-- end of faults -->")
+OUTCOMES = {each: Path(__file__).with_name(f"generation-{each}.jsonl") for each in (1, 2)}
+MARKS = {
+    each: Marks(
+        f"<!-- generation {each}: written by a program -->", f"<!-- end of generation {each} -->"
+    )
+    for each in OUTCOMES
+}
 
 
 def main() -> None:
     arguments = _arguments()
-    arguments.outcomes.parent.mkdir(parents=True, exist_ok=True)
-    found = _kept(arguments.outcomes)
+    generation = arguments.generation
+    outcomes_path = arguments.outcomes or OUTCOMES[generation]
+    outcomes_path.parent.mkdir(parents=True, exist_ok=True)
+    found = _kept(outcomes_path)
     steps = list(Step)
     with three_brokers(Random()) as cluster:
+        level = f"transaction.version={generation}"
+        if generation == 1:
+            cluster.kafka.tool("features", "downgrade", "--feature", level)
         trials = Trials(cluster.kafka, "rows", cluster.gates)
         for made in range(arguments.rounds):
             for (role, manner), outcomes in found.items():
@@ -42,10 +54,10 @@ def main() -> None:
                 if arguments.only in str(fault) and len(outcomes) == made:
                     outcomes.append(trials.make(fault))
                     print(fault, outcomes[-1], sep="; ", flush=True)
-                    _keep(arguments.outcomes, fault, outcomes[-1])
+                    _keep(outcomes_path, fault, outcomes[-1])
             if arguments.page:
-                MARKS.write(arguments.page, _text(found))
-    print(_text(found))
+                MARKS[generation].write(arguments.page, _text(found, generation))
+    print(_text(found, generation))
 
 
 def _kept(path: Path) -> dict[tuple[Role, Manner], list[Outcome]]:
@@ -69,14 +81,15 @@ def _keep(path: Path, fault: Fault, outcome: Outcome) -> None:
         file.write(f"{json.dumps(row)}\n")
 
 
-def _text(found: Mapping[tuple[Role, Manner], Sequence[Outcome]]) -> str:
+def _text(found: Mapping[tuple[Role, Manner], Sequence[Outcome]], generation: int) -> str:
     today = datetime.date.today()
     about = (
         f"Each fault at the next of {len(Step)} steps in turn, {today.day} {today:%B %Y}: "
         f"spark_kafka_source {version('spark-kafka-source')}, three brokers of Kafka "
-        f"{KAFKA_VERSION}, Python {platform.python_version()}, {os.cpu_count()} cores; the judge "
-        f"is confluent-kafka {version('confluent-kafka')}. Written by `python -m "
-        "tests.reliability.deciding --page docs/exactly-once-faults.md`."
+        f"{KAFKA_VERSION} with `transaction.version` {generation}, Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores; the judge is confluent-kafka "
+        f"{version('confluent-kafka')}. Written by `python -m tests.reliability.deciding "
+        f"--generation {generation} --page docs/exactly-once-faults.md`."
     )
     return f"{about}\n\n{render(found)}"
 
@@ -84,9 +97,10 @@ def _text(found: Mapping[tuple[Role, Manner], Sequence[Outcome]]) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--generation", type=int, choices=OUTCOMES, default=2)
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--outcomes", type=Path, default=_OUTCOMES)
+    parser.add_argument("--outcomes", type=Path, help="by default a file of the generation")
     return parser.parse_args()
 
 

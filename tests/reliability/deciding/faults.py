@@ -44,6 +44,7 @@ class Manner(Enum):
     STOPPED = "stopped"
     WITH_DRIVER = "killed, and the driver with it"
     CUT = "cut off from the driver, for six seconds"
+    DUEL = "killed, and a second driver goes on while this one stands still"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Trials:
         self, run: Run, winners: list[PreparedTransaction], fault: Fault, node_id: int
     ) -> str | None:
         """Commit with the fault. Return the error, or None. After an error abort, as Spark does."""
-        strike = _once(fault.step, lambda: self._strike(fault.manner, node_id))
+        strike = _once(fault.step, lambda: self._strike(fault.manner, node_id, run.query))
         try:
             run.commit(1, winners, strike)
         except DriverDeadError:
@@ -112,7 +113,7 @@ class Trials:
             return type(error).__name__
         return None
 
-    def _strike(self, manner: Manner, node_id: int) -> None:
+    def _strike(self, manner: Manner, node_id: int, query: Query) -> None:
         broker = self.kafka.broker(node_id)
         if manner is Manner.CUT:
             self._gates[_NODES.index(node_id)].hold(_CUT_SECONDS)
@@ -122,6 +123,8 @@ class Trials:
             broker.kill()
         if manner is Manner.WITH_DRIVER:
             raise DriverDeadError
+        if manner is Manner.DUEL:
+            _run_again(query)
 
     @contextmanager
     def _broker_of(

@@ -18,8 +18,9 @@ from pathlib import Path
 from random import Random
 
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr, udf
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import spark_kafka_source
 from spark_kafka_source.testing import peer_jars
@@ -46,11 +47,19 @@ class Orders:
     """In which share of attempts an expression fails among the rows."""
     dies_after_seconds: float | None = None
     stops_after_seconds: float | None = None
+    stands_still_after_seconds: float | None = None
+    """The whole driver stops by SIGSTOP, until it gets SIGCONT."""
+    second_topic: str = ""
+    """With it, code in `foreachBatch` writes the rows of half of the keys to this topic."""
     report: str = ""
     """The file that gets the order's status once the order is done."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
+
+    @property
+    def sink_options(self) -> dict[str, str]:
+        return {name: each for name, each in self.sink.items() if name != "format"}
 
 
 def session(master: str) -> SparkSession:
@@ -115,13 +124,10 @@ def run(spark: SparkSession, orders: Orders) -> int:
     key = f"concat(partition, '-', int(string(value)) % {orders.keys})"
     # The rows of a key come from one task, so a shuffle keeps their order.
     keyed = frame.withColumn("key", expr(key)).repartition(orders.tasks, "key")
+    rows = keyed.select("key", value("value").alias("value") if callable(value) else "value")
+    writing = to_two_topics(rows, orders) if orders.second_topic else to_one_topic(rows, orders)
     query = (
-        keyed.select("key", value("value").alias("value") if callable(value) else "value")
-        .writeStream.format(orders.sink["format"])
-        .options(**{name: each for name, each in orders.sink.items() if name != "format"})
-        .option("checkpointLocation", orders.checkpoint)
-        .trigger(availableNow=True)
-        .start()
+        writing.option("checkpointLocation", orders.checkpoint).trigger(availableNow=True).start()
     )
     stopped = threading.Event()
 
@@ -140,6 +146,20 @@ def run(spark: SparkSession, orders: Orders) -> int:
     return STOPPED if stopped.is_set() else 0
 
 
+def to_one_topic(rows: DataFrame, orders: Orders) -> DataStreamWriter:
+    return rows.writeStream.format(orders.sink["format"]).options(**orders.sink_options)
+
+
+def to_two_topics(rows: DataFrame, orders: Orders) -> DataStreamWriter:
+    def save(frame: DataFrame, _: int) -> None:
+        for half, topic in enumerate((orders.sink["topic"], orders.second_topic)):
+            of_half = frame.where(f"crc32(key) % 2 = {half}")
+            options = {**orders.sink_options, "topic": topic}
+            of_half.write.format(orders.sink["format"]).options(**options).mode("append").save()
+
+    return rows.writeStream.foreachBatch(save)
+
+
 def main() -> None:
     spark = session(os.environ.get("SINK_MASTER", LOCAL))
     spark_kafka_source.register(spark)
@@ -153,9 +173,13 @@ def main() -> None:
 
 def carry_out(spark: SparkSession, orders: Orders) -> int:
     assert orders.sink["format"] in (FORMAT, "kafka")
-    if orders.dies_after_seconds is not None:
-        kill = partial(os.killpg, os.getpgrp(), signal.SIGKILL)
-        after_a_batch_began(orders.checkpoint, orders.dies_after_seconds, kill)
+    for seconds, sign in (
+        (orders.dies_after_seconds, signal.SIGKILL),
+        (orders.stands_still_after_seconds, signal.SIGSTOP),
+    ):
+        if seconds is not None:
+            strike = partial(os.killpg, os.getpgrp(), sign)
+            after_a_batch_began(orders.checkpoint, seconds, strike)
     status = run(spark, orders)
     if orders.report:
         Path(orders.report).write_text(f"{status}\n")

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,14 +40,18 @@ class Row(NamedTuple):
     number: int
 
 
-def judge(servers: str, topic: str, partitions: int, expected: Collection[int]) -> Verdict:
-    """Read the topic by librdkafka up to the first open transaction, and judge its rows.
+def judge(
+    servers: str, topics: Sequence[str], partitions: int, expected: Collection[int]
+) -> Verdict:
+    """Read topics by librdkafka up to their first open transactions, and judge all of their rows.
 
-    Transactional ids begin with the topic's name.
+    Transactional ids begin with the first topic's name.
     """
-    wait_for_markers(servers, topic, partitions)
+    for each in topics:
+        wait_for_markers(servers, each, partitions)
     rows = [
         row
+        for topic in topics
         for partition in range(partitions)
         for row in _committed(servers, TopicPartition(topic, partition, OFFSET_BEGINNING))
     ]
@@ -57,7 +61,7 @@ def judge(servers: str, topic: str, partitions: int, expected: Collection[int]) 
         (wanted - found).total(),
         (found - wanted).total(),
         _out_of_order(rows),
-        _open(servers, topic),
+        _open(servers, topics[0]),
     )
 
 

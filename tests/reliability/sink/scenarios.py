@@ -1,5 +1,7 @@
 """The faults of a query that copies a topic, and runs again and again until all is copied."""
 
+import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -47,6 +49,7 @@ class Copying:
     rows_a_batch: int = _ROWS_A_BATCH
     rows_a_round: int = _ROWS_A_ROUND
     master: str = LOCAL
+    has_two_targets: bool = False
     rounds: int = 0
     faults: int = 0
     rows: list[int] = field(default_factory=list)
@@ -55,12 +58,11 @@ class Copying:
     name: str = field(default_factory=lambda: f"sink-{uuid.uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
-        self.source, self.target = (
-            Events(self.kafka, self.name),
-            Events(self.kafka, self.name + "-to"),
+        self.source, self.target, self.second = (
+            Events(self.kafka, f"{self.name}{suffix}") for suffix in ("", "-to", "-to-second")
         )
-        self.source.create(_PARTITIONS)
-        self.target.create(_PARTITIONS)
+        for each in (self.source, self.target, self.second):
+            each.create(_PARTITIONS)
 
     def fill(self) -> None:
         """Write more rows to copy, for a few micro-batches."""
@@ -86,8 +88,9 @@ class Copying:
             sink[OPTION] = replace(faults or Faults(""), seed=seed).to_json()
         given = {name: str(each) for name, each in source.items()}
         checkpoint = str(self.directory / f"checkpoint-{self.name}")
+        second = self.second.name if self.has_two_targets else ""
         return replace(
-            Orders(given, sink, checkpoint, self.tasks, self.keys, seed),
+            Orders(given, sink, checkpoint, self.tasks, self.keys, seed, second_topic=second),
             **more,  # type: ignore[arg-type]
         )
 
@@ -114,11 +117,12 @@ class Copying:
 
     def end(self, driver: SparkChild, report: Path) -> int:
         """Wait for the driver's report, and return the status in it."""
-        until_seconds = time.monotonic() + _LONG_SECONDS
-        while not (report.exists() and report.read_text().endswith("\n")):
-            assert time.monotonic() < until_seconds, f"not done within {_LONG_SECONDS} s"
+
+        def is_done() -> bool:
             assert driver.there(), "the driver is gone"
-            time.sleep(0.1)
+            return report.exists() and report.read_text().endswith("\n")
+
+        _wait(is_done, "not done")
         return self.ended(int(report.read_text()))
 
     def run(self, orders: Orders) -> int:
@@ -150,7 +154,15 @@ class Copying:
         else:
             raise AssertionError(f"the query fails again and again: {self.ends}")
         servers = self.kafka.bootstrap_servers
-        return judge(servers, self.target.name, _PARTITIONS, self.rows)
+        targets = [self.target.name, self.second.name]
+        return judge(servers, targets, _PARTITIONS, self.rows)
+
+
+def _wait(condition: Callable[[], bool], failure: str) -> None:
+    until_seconds = time.monotonic() + _LONG_SECONDS
+    while not condition():
+        assert time.monotonic() < until_seconds, f"{failure} within {_LONG_SECONDS} s"
+        time.sleep(0.1)
 
 
 def drivers_killed(copying: Copying) -> None:
@@ -175,6 +187,32 @@ def tasks_killed(copying: Copying) -> None:
 def queries_stopped(copying: Copying) -> None:
     """Call `query.stop()` at a random moment."""
     copying.run(copying.orders(stops_after_seconds=copying.chance.uniform(0, 3)))
+
+
+def fan_out(copying: Copying) -> None:
+    """Kill drivers that write to two topics, at any moment and in a commit."""
+    copying.has_two_targets = True
+    if copying.rounds % 2:
+        drivers_killed(copying)
+    else:
+        drivers_killed_in_commit(copying)
+
+
+def driver_stands_still(copying: Copying) -> None:
+    """Let a driver stand still while another one copies all, and then go on."""
+    after_seconds = copying.chance.uniform(0, _LATEST_DEATH_SECONDS)
+    with closing(copying.new_driver()) as first, copying.driver() as second:
+        orders = copying.orders(stands_still_after_seconds=after_seconds)
+        report = copying.begin(first, orders)
+        _wait(lambda: report.exists() or _stands_still(first), "neither done nor standing still")
+        copying.end(second, copying.begin(second, copying.orders()))
+        copying.faults += not report.exists()
+        os.killpg(first.pid, signal.SIGCONT)
+        copying.end(first, report)
+
+
+def _stands_still(driver: SparkChild) -> bool:
+    return bool(psutil.Process(driver.pid).status() == psutil.STATUS_STOPPED)
 
 
 def two_drivers(copying: Copying) -> None:
@@ -270,6 +308,8 @@ SCENARIOS: dict[str, Callable[[Copying], None]] = {
     "tasks that fail, and workers killed": tasks_killed,
     "the query stopped at random": queries_stopped,
     "two drivers on one checkpoint": two_drivers,
+    "a driver stands still while another one goes on": driver_stands_still,
+    "two topics in `foreachBatch`, the driver killed": fan_out,
     "200 tasks a batch, the driver killed in commit": many_tasks,
     "executors killed": executors_killed,
     "speculation": speculation,
