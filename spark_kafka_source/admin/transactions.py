@@ -17,7 +17,7 @@ from spark_kafka_source.client import (
     ask_each,
 )
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.producer import ProducerId, TransactionCoordinator
+from spark_kafka_source.producer import Generation, ProducerId, TransactionCoordinator
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -81,6 +81,8 @@ class Begun(NamedTuple):
     producer: ProducerId
     started_at_ms: int | None = None
     """By its coordinator's clock, in ms since 1970; None if it is not known."""
+    generation: Generation = Generation.FIRST
+    """In the second one each end raises the epoch: a transaction of this epoch is not over."""
 
 
 async def list_transactions(
@@ -176,9 +178,11 @@ def _is_before(found: TransactionDescription, begun: Begun, code: int) -> bool:
         return False
     if found.producer.epoch != begun.producer.epoch:
         return found.producer.epoch < begun.producer.epoch
-    # In the second generation the end of an earlier transaction gave this epoch.
-    is_other = begun.started_at_ms not in (None, found.started_at_ms)
-    return found.state == _EMPTY or is_other
+    if begun.started_at_ms not in (None, found.started_at_ms):
+        return True
+    if begun.generation is Generation.SECOND:  # The end of an earlier one has given this epoch.
+        return found.state != ONGOING
+    return found.state == _EMPTY
 
 
 async def abort_transaction(

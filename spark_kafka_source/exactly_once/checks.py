@@ -22,7 +22,8 @@ def open_transaction(
             "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted. If"
             " foreachBatch writes in several threads at once, write one after the other"
         )
-        raise TransactionTimedOutError(f"{name} is {stands(found)}: {reason}")
+        expected = f"not open with epoch {transaction.producer.epoch}"
+        raise TransactionTimedOutError(f"{name} is {stands(found)}, {expected}: {reason}")
     written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
     if transaction.partition_count and written != transaction.partition_count:
         raise TransactionTimedOutError(

@@ -389,7 +389,10 @@ class Driver:
 
         Raises `TransactionTimedOutError` if a winner is not open, not whole, or not for long.
         """
-        begun = tuple((each.transactional_id, Begun(each.producer)) for each in work.prepared)
+        begun = tuple(
+            (each.transactional_id, Begun(each.producer, generation=self._generation))
+            for each in work.prepared
+        )
         look = described(begun)
         heard = yield (look, ListTransactions()) if lists else (look,)
         found, *ids = heard.answers

@@ -97,7 +97,7 @@ class Transactions:
     def __init__(
         self, client: KafkaClient, names: Names, generation: Generation = Generation.FIRST
     ) -> None:
-        self._client, self._names, self._generation = client, names, generation
+        self._client, self._names, self.generation = client, names, generation
 
     async def described(
         self, transactional_ids: Iterable[str], begun: Mapping[str, Begun]
@@ -148,14 +148,14 @@ class Transactions:
         timeout_ms = timeout_ms if commit else min(timeout_ms, _SWEEP_MS)
         deadline = Deadline.after_ms(timeout_ms)
         found = await end_each(
-            self._client, transactions, commit=commit, generation=self._generation
+            self._client, transactions, commit=commit, generation=self.generation
         )
 
         async def end(transactional_id: str, producer: ProducerId) -> ProducerId:
             if deadline.expired:
                 what = f"the end of {transactional_id}"
                 raise KafkaTimeoutError(f"{what}: other transactions took all of {timeout_ms} ms")
-            coordinator = TransactionCoordinator(self._client, transactional_id, self._generation)
+            coordinator = TransactionCoordinator(self._client, transactional_id, self.generation)
             return await coordinator.end(
                 producer, commit=commit, timeout_ms=deadline.remaining_ms()
             )

@@ -26,7 +26,10 @@ async def end_all(transactions: Transactions, prepared: Sequence[PreparedTransac
     Raises `TransactionTimedOutError` before anything is committed, and `PartlyCommittedError`
     after that.
     """
-    begun = {each.transactional_id: Begun(each.producer) for each in prepared}
+    begun = {
+        each.transactional_id: Begun(each.producer, generation=transactions.generation)
+        for each in prepared
+    }
     found = await transactions.described(begun, begun)
     for each in prepared:
         state = open_transaction(each, found[each.transactional_id])

@@ -16,7 +16,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import RequestTimeoutError
-from spark_kafka_source.producer import PreparedTransaction, ProducerFencedError
+from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerFencedError
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -216,3 +216,32 @@ def test_a_coordinator_that_was_replaced_is_not_believed(
         broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]))
         believed = client.run(describe_transactions(client, known))["a"]
     assert believed is None if error else believed is not None and believed.state == state
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "PrepareCommit", "CompleteAbort", "Empty"])
+def test_in_the_second_generation_an_end_with_the_same_epoch_is_that_of_an_earlier_one(
+    state: str, broker: MemoryBroker, producer: KafkaProducer
+) -> None:
+    """Its end gave the transaction this epoch, and its own end would give the next one."""
+    prepared = begun(producer, "a", T0)
+    known = {"a": Begun(prepared.producer, generation=Generation.SECOND)}
+    old = stale(prepared, state, prepared.producer.epoch)
+    broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]), times=2)
+    with KafkaClient(producer._config.client) as client:
+        found = client.run(describe_transactions(client, known, begun=known))["a"]
+    assert found is not None
+    assert (found.state, found.producer) == ("Ongoing", prepared.producer)
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "CompleteAbort"])
+def test_in_the_first_generation_an_end_with_the_same_epoch_is_its_own(
+    state: str, broker: MemoryBroker, producer: KafkaProducer
+) -> None:
+    prepared = begun(producer, "a", T0)
+    known = {"a": Begun(prepared.producer, generation=Generation.FIRST)}
+    own = stale(prepared, state, prepared.producer.epoch)
+    broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [own]))
+    with KafkaClient(producer._config.client) as client:
+        found = client.run(describe_transactions(client, known, begun=known))["a"]
+    assert found is not None
+    assert found.state == state

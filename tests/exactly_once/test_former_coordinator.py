@@ -17,6 +17,11 @@ from spark_kafka_source.exactly_once.oversight import abort_undecided, finish
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TransactionState,
+)
 from spark_kafka_source.protocol.messages.transactions import (
     EndTxnRequest,
     EndTxnResponse,
@@ -31,6 +36,7 @@ from tests.exactly_once.steps import Step
 from tests.memory_broker import Action, MemoryBroker
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
+NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
 DUELS = 5
 SLOW_SECONDS = 0.03
 
@@ -115,6 +121,43 @@ def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written
         with pytest.raises(OtherDriverError):
             driver.commit(run.batch(2), winners, query.where)
     run.abort(2, winners)
+    written.judge()
+
+
+def test_a_transaction_whose_begin_a_former_coordinator_has_not_seen(
+    broker: MemoryBroker, written: Trial
+) -> None:
+    """It tells the end of the earlier transaction under the id, as the driver checks this one."""
+    run, is_second = written.query.start(), bool(broker.cluster.features)
+    told: list[DescribeTransactionsRequest] = []
+    # A driver of the first generation also asks what is left open, before it fences others.
+    looks = 1 if is_second else 2
+
+    def state(transactional_id: str) -> TransactionState:
+        ended = {each.transactional_id: each.producer for each in winners}
+        if transactional_id not in ended:
+            return TransactionState(NOT_FOUND, transactional_id, "", 0, -1, -1, -1, [])
+        producer_id, epoch = ended[transactional_id]
+        # In the second generation the end gave the next transaction its epoch.
+        ids = producer_id, epoch - (not is_second)
+        return TransactionState(0, transactional_id, "CompleteCommit", 60_000, 1, *ids, [])
+
+    def tell(request: DescribeTransactionsRequest) -> Action | DescribeTransactionsResponse:
+        is_about_winners = {each.transactional_id for each in winners} & {
+            *request.transactional_ids
+        }
+        if not is_about_winners or len(told) == looks:
+            return Action.HANDLE
+        told.append(request)
+        return DescribeTransactionsResponse(0, list(map(state, request.transactional_ids)))
+
+    winners = run.write(1)
+    with run.driver() as driver:
+        driver.commit(run.batch(1), winners, written.query.where)
+        winners = run.write(2)
+        broker.control(DescribeTransactionsRequest, tell, times=None)
+        driver.commit(run.batch(2), winners, written.query.where)
+    assert len(told) == looks
     written.judge()
 
 
