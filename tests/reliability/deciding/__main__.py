@@ -1,11 +1,11 @@
 """Every fault at every step in turn, and the table: see the package's docstring.
 
-    python -m tests.reliability.deciding [--rounds N] [--generation 1|2] [--only WORD]
+    python -m tests.reliability.deciding [--rounds N] [--generation 1|2] [--only PATTERN]
         [--page PATH] [--outcomes PATH]
 
 A round has one fault for each broker's role and each manner, at a step of the commit. The next
-round has the next step. `--only` makes the faults with the word in their names. A file keeps a line
-for each outcome. The table is over all lines, so that the rounds can go on another day. Each
+round has the next step. `--only` makes the faults whose names match the pattern. A file keeps a
+line for each outcome. The table is over all lines, so that the rounds can go on another day. Each
 generation of transactions (`transaction.version`) has a file and a table of its own.
 """
 
@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -51,7 +52,7 @@ def main() -> None:
         for made in range(arguments.rounds):
             for (role, manner), outcomes in found.items():
                 fault = Fault(role, manner, steps[len(outcomes) % len(steps)])
-                if arguments.only in str(fault) and len(outcomes) == made:
+                if re.search(arguments.only, str(fault)) and len(outcomes) == made:
                     outcomes.append(trials.make(fault))
                     print(fault, outcomes[-1], sep="; ", flush=True)
                     _keep(outcomes_path, fault, outcomes[-1])
@@ -98,7 +99,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--generation", type=int, choices=OUTCOMES, default=2)
-    parser.add_argument("--only", default="", metavar="WORD")
+    parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--outcomes", type=Path, help="by default a file of the generation")
     return parser.parse_args()
