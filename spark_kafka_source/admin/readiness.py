@@ -124,13 +124,19 @@ async def _why_not(
 async def _of_each_broker(
     client: KafkaClient, names: Iterable[str], deadline: Deadline
 ) -> list[MetadataResponse]:
-    """Ask all brokers for these topics. Return the answers of those that answer soon."""
+    """Ask all brokers for these topics. Return the answers of those that answer within 2 s.
+
+    Raises the error of a broker that had no time to answer.
+    """
     wanted = [MetadataRequestTopic(name=each) for each in names]
     if not wanted:
         return []
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     requests = dict.fromkeys(client.cluster.brokers.values(), request)
     answers = await client.send_to_each(requests, deadline.within_ms(LONGEST_SILENCE_MS))
+    for each in answers.values():
+        if isinstance(each, KafkaError) and deadline.expired:
+            raise each
     return [each for each in answers.values() if not isinstance(each, KafkaError)]
 
 

@@ -289,6 +289,19 @@ def test_a_topic_is_deleted_when_no_broker_knows_it(
     assert "Topic 't' is deleted, but not gone within 300 ms" in told(error)
 
 
+def test_a_broker_that_had_no_time_to_answer_is_not_left_out(
+    broker: MemoryBroker, hasty: KafkaAdmin
+) -> None:
+    def silent_once_deleted(_: MetadataRequest) -> Action:
+        return Action.HANDLE if "t" in broker.cluster.topics else Action.SILENCE
+
+    assert hasty.delete_topics(["u"]) == {"u": None}
+    broker.control(MetadataRequest, silent_once_deleted, times=None, node_id=2)
+    (error,) = hasty.delete_topics(["t"]).values()
+    assert isinstance(error, KafkaTimeoutError)
+    assert "Topic 't' is deleted, but not gone within 300 ms" in told(error)
+
+
 # -- arguments -------------------------------------------------------------------------------------
 
 
