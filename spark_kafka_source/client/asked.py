@@ -135,9 +135,9 @@ class Asked(Generic[R]):
         return not self._is_over and getattr(self._awaited, "response", None) is not None
 
     def is_dry_since(self, since_seconds: float) -> bool:
-        """Whether another request on the connection has read it in vain since then.
+        """Whether another request has read the connection since then, and this answer did not come.
 
-        If so, `is_here` has nothing to do.
+        If so, `is_here` has nothing to do. The time is monotonic, in seconds.
         """
         connection = self._connection
         if connection is None or connection.closed or not self._request.expects_answer:

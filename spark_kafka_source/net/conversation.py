@@ -260,7 +260,8 @@ async def together(
 def _go_on(running: Iterable[Running[T]]) -> None:
     """Let each conversation take its steps, except those for which there is nothing to read.
 
-    Else each answer on a connection would wake all that share it, and each would read in vain.
+    Otherwise each answer on a connection would wake all conversations that share it, and each of
+    them would read in vain.
     """
     began_seconds = time.monotonic()
     for each in running:

@@ -7,7 +7,11 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin, KafkaProducer
 from spark_kafka_source.admin import TransactionNotFoundError
-from spark_kafka_source.admin.transactions import Begun, describe_transactions
+from spark_kafka_source.admin.transactions import (
+    Begun,
+    TransactionDescription,
+    describe_transactions,
+)
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
     BrokerError,
@@ -218,6 +222,12 @@ def test_a_coordinator_that_was_replaced_is_not_believed(
     assert believed is None if error else believed is not None and believed.state == state
 
 
+def described(producer: KafkaProducer, known: dict[str, Begun]) -> TransactionDescription | None:
+    """Return the description of transaction `a`, with what is known of its begin."""
+    with KafkaClient(producer._config.client) as client:
+        return client.run(describe_transactions(client, known, begun=known))["a"]
+
+
 @pytest.mark.parametrize("state", ["CompleteCommit", "PrepareCommit", "CompleteAbort", "Empty"])
 def test_in_the_second_generation_an_end_with_the_same_epoch_is_that_of_an_earlier_one(
     state: str, broker: MemoryBroker, producer: KafkaProducer
@@ -227,8 +237,7 @@ def test_in_the_second_generation_an_end_with_the_same_epoch_is_that_of_an_earli
     known = {"a": Begun(prepared.producer, generation=Generation.SECOND)}
     old = stale(prepared, state, prepared.producer.epoch)
     broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [old]), times=2)
-    with KafkaClient(producer._config.client) as client:
-        found = client.run(describe_transactions(client, known, begun=known))["a"]
+    found = described(producer, known)
     assert found is not None
     assert (found.state, found.producer) == ("Ongoing", prepared.producer)
 
@@ -241,7 +250,6 @@ def test_in_the_first_generation_an_end_with_the_same_epoch_is_its_own(
     known = {"a": Begun(prepared.producer, generation=Generation.FIRST)}
     own = stale(prepared, state, prepared.producer.epoch)
     broker.control(DescribeTransactionsRequest, DescribeTransactionsResponse(0, [own]))
-    with KafkaClient(producer._config.client) as client:
-        found = client.run(describe_transactions(client, known, begun=known))["a"]
+    found = described(producer, known)
     assert found is not None
     assert found.state == state

@@ -392,7 +392,7 @@ def test_so_many_at_once_and_the_next_as_soon_as_one_is_done() -> None:
 
 
 class OnOneSocket(Answer):
-    """One of several answers that come over one socket. Whoever looks reads for all."""
+    """One of several answers that come over one socket. Each reader reads for all."""
 
     def __init__(self, name: str, looks: list[str]) -> None:
         super().__init__(name)
