@@ -28,6 +28,7 @@ from tests.benchmarks.produce import new_topic
 from tests.benchmarks.session import broker, session
 from tests.benchmarks.sink import OURS
 from tests.benchmarks.sources import PEER
+from tests.benchmarks.trickle import beside
 
 RATE, EXACTLY_ONCE = "rate-micro-batch", "exactly once"
 PARTITIONS = 4
@@ -161,22 +162,16 @@ def _copying(
 @contextmanager
 def _written(kafka: LocalKafka, topic: str) -> Iterator[None]:
     """Write records at a steady pace, until the context ends. Each value is the time, in ns."""
-    is_over = threading.Event()
 
-    def write() -> None:
+    def write(enough: threading.Event) -> None:
         producer = _producer(kafka)
-        while not is_over.wait(1 / _RECORDS_A_SECOND):
+        while not enough.wait(1 / _RECORDS_A_SECOND):
             producer.produce(topic, b"%d" % time.time_ns())
             producer.poll(0)
         producer.flush(_PATIENCE_SECONDS)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
+    with beside(write):
         yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def _seconds_of_copies(consumer: Consumer) -> list[float]:

@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -125,9 +125,8 @@ def _options(kafka: LocalKafka, name: str, topic: str, partitions: int) -> Mappi
 @contextmanager
 def trickling(kafka: LocalKafka, topic: str, partitions: int) -> Iterator[None]:
     """Write a row to each partition again and again, until the context ends."""
-    enough = threading.Event()
 
-    def write() -> None:
+    def write(enough: threading.Event) -> None:
         producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 5})
         while not enough.wait(_PAUSE_SECONDS):
             with suppress(BufferError):  # The broker is behind. The next turn tries again.
@@ -136,13 +135,21 @@ def trickling(kafka: LocalKafka, topic: str, partitions: int) -> Iterator[None]:
             producer.poll(0)
         producer.flush(30)
 
-    writing = threading.Thread(target=write)
-    writing.start()
+    with beside(write):
+        yield
+
+
+@contextmanager
+def beside(work: Callable[[threading.Event], object]) -> Iterator[None]:
+    """Do this work in a thread, until the context ends: then it gets the event."""
+    enough = threading.Event()
+    thread = threading.Thread(target=work, args=[enough])
+    thread.start()
     try:
         yield
     finally:
         enough.set()
-        writing.join()
+        thread.join()
 
 
 def wait_for_batches(query: StreamingQuery, batches: int) -> None:
