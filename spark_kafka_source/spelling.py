@@ -18,7 +18,7 @@ AS_OPTIONS: Spelling = MappingProxyType({})
 """The spelling of Spark's options, which are in the texts already."""
 
 # Only names in the spelling are replaced: a topic may be called 'kafka.events'.
-_NAMED = re.compile(
+_NAMED = (
     r"'((?:kafka|schema\.registry|key|value|auto|normalize)\.[a-z0-9.*]+|badRecords(?:\.topic)?)'"
 )
 _current: ContextVar[Spelling] = ContextVar("spelling", default=AS_OPTIONS)
@@ -32,7 +32,9 @@ def current_spelling() -> Spelling:
 def as_written(text: str, spelling: Spelling | None = None) -> str:
     """Return the text with its settings renamed by `spelling` (default: the current one)."""
     names = current_spelling() if spelling is None else spelling
-    return _NAMED.sub(lambda match: f"'{names.get(match[1], match[1])}'", text) if names else text
+    if not names:
+        return text
+    return re.sub(_NAMED, lambda match: f"'{names.get(match[1], match[1])}'", text)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time wit
 """The times that an option takes, in words."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DIGITS = re.compile("[0-9]{1,19}")
+_DIGITS = "[0-9]{1,19}"
 _END = 2**63
 # In seconds these numbers are from 2001 to 2286. In milliseconds they are four months of 1970, long
 # before Kafka.
@@ -81,7 +81,7 @@ def _number(given: str | int) -> int | None:
     if isinstance(given, int):
         return given
     text = given.strip()  # Strips more characters than `int` ignores.
-    return int(text) if _DIGITS.fullmatch(text) else None
+    return int(text) if re.fullmatch(_DIGITS, text) else None
 
 
 def _moment(text: str) -> datetime | None:

@@ -92,7 +92,7 @@ MAY_TOUCH = {
 """External modules that only some layers may import."""
 DIRECTIONS = {"source", "sink"}
 """The packages within `spark` that must not import each other."""
-OF_BOTH = {"__init__", "data_source", "options", "checkpoint", "lag_listener"}
+OF_BOTH = {"__init__", "all_options", "checkpoint", "data_source", "lag_listener", "options"}
 """The modules above both packages. The rest of `spark` is below them."""
 MODULES = sorted(ROOT.rglob("*.py"))
 

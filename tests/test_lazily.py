@@ -25,16 +25,25 @@ LEFT_OUT = (
     "spark_kafka_source.admin",
     "spark_kafka_source.consumer.kafka_consumer",
     "spark_kafka_source.exactly_once.driver",
+    "spark_kafka_source.exactly_once.names",
     "spark_kafka_source.groups.assignors",
     "spark_kafka_source.net.sasl.mechanism",
+    "spark_kafka_source.producer.config",
     "spark_kafka_source.producer.kafka_producer",
     "spark_kafka_source.protocol.messages.group_admin",
+    "spark_kafka_source.protocol.messages.groups",
     "spark_kafka_source.registry.client",
+    "spark_kafka_source.spark.sink.options",
     "spark_kafka_source.spark.sink.writer",
+    "spark_kafka_source.spark.source.java_pattern",
     "spark_kafka_source.typed.columns",
     "spark_kafka_source.values.decoding",
 )
 """Modules that a process does not need to read bytes."""
+READERS = [
+    f"spark_kafka_source.spark.{each}" for each in ("data_source", "source.batch", "source.stream")
+]
+"""The module that each step of a query imports."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -62,9 +71,41 @@ def test_a_name_of_nobodys(package: str) -> None:
         import_module(package).nobody  # noqa: B018 - asked for alone
 
 
-@pytest.mark.parametrize("wanted", ["data_source", "source.batch", "source.stream"])
+@pytest.mark.parametrize("wanted", READERS)
 def test_who_reads_imports_nothing_that_writes(wanted: str) -> None:
-    code = f"import sys, spark_kafka_source.spark.{wanted}; print(*sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"spark_kafka_source.spark.{wanted}" in ended.stdout.split()
-    assert set(LEFT_OUT).isdisjoint(ended.stdout.split())
+    found = _printed(f"import sys, {wanted}; print(*sys.modules)")
+    assert wanted in found
+    assert set(LEFT_OUT).isdisjoint(found)
+
+
+def test_a_reader_parses_its_options_without_those_of_writers() -> None:
+    found = _printed("""
+import sys
+from spark_kafka_source.spark.options import parse_source_options
+parse_source_options({"kafka.bootstrap.servers": "broker:9092", "subscribe": "t"})
+print(*sys.modules)
+""")
+    assert "spark_kafka_source.spark.source.options" in found
+    assert set(LEFT_OUT).isdisjoint(found)
+
+
+@pytest.mark.parametrize("wanted", READERS)
+def test_regular_expressions_are_compiled_at_their_first_use(wanted: str) -> None:
+    assert not _printed(f"""
+import re, sys
+
+def compile(*_):
+    name = sys._getframe(1).f_globals["__name__"]
+    if name.startswith("spark_kafka_source."):
+        print(name)
+    return really(*_)
+
+really, re.compile = re.compile, compile
+import {wanted}
+""")
+
+
+def _printed(code: str) -> list[str]:
+    """Return the words that a program prints, in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -15,11 +15,11 @@ _CONTROL = "control"
 _ABORTED = "aborted"
 _OF_QUERIES = "pykafka-"
 # A prefix has no dot, so no prefix is the beginning of another one's ids.
-_PREFIX = re.compile(r"[A-Za-z0-9_-]{1,150}")
+_PREFIX = "[A-Za-z0-9_-]{1,150}"
 # Ids of other programs are parsed, too, and may have any length.
 _NUMBER = r"(?:0|[1-9][0-9]{0,9})"
-_TASK_ID = re.compile(
-    rf"(?P<prefix>{_PREFIX.pattern})\.(?P<space>[^.]{{1,500}})"
+_TASK_ID = (
+    rf"(?P<prefix>{_PREFIX})\.(?P<space>[^.]{{1,500}})"
     rf"\.(?P<task>{_NUMBER})\.(?P<attempt>{_NUMBER})"
 )
 
@@ -41,7 +41,7 @@ class TaskId:
     @classmethod
     def parse(cls, transactional_id: str) -> "TaskId | None":
         """Return the parts of an id; None for an id that is not a task's."""
-        found = _TASK_ID.fullmatch(transactional_id)
+        found = re.fullmatch(_TASK_ID, transactional_id)
         if found is None:
             return None
         task, attempt = int(found["task"]), int(found["attempt"])
@@ -92,7 +92,7 @@ class Names:
 def checked_prefix(text: str) -> str:
     """Return the user's prefix without outer spaces. Raises `ConfigurationError` for a bad one."""
     prefix = text.strip()
-    if not _PREFIX.fullmatch(prefix):
+    if not re.fullmatch(_PREFIX, prefix):
         expected = "Give at most 150 letters, digits, '-' and '_', and no dot"
         raise ConfigurationError(PREFIX_OPTION, "found {}", expected, prefix)
     return prefix

@@ -12,9 +12,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 _OPTION = "kafka.auto.offset.reset"
 _BY_DURATION = "by_duration:"
 # The syntax of java.time.Duration, without signs: days, then hours, minutes and seconds.
-_DURATION = re.compile(
-    r"P(?=.)(?:(\d{1,9})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,9})?)S)?)?",
-    re.IGNORECASE | re.ASCII,
+_DURATION = (
+    r"(?ai)P(?=.)(?:(\d{1,9})D)?"
+    r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,9})?)S)?)?"
 )
 _SECONDS = (86_400, 3_600, 60, 1)
 
@@ -69,7 +69,7 @@ def parse_reset(text: str) -> ResetPolicy:
     if text.lower() in _NAMED:
         return _NAMED[text.lower()]
     if text.lower().startswith(_BY_DURATION):
-        match = _DURATION.fullmatch(text[len(_BY_DURATION) :])
+        match = re.fullmatch(_DURATION, text[len(_BY_DURATION) :])
         if match is not None:
             parts = zip(match.groups(), _SECONDS, strict=True)
             seconds = sum(float(number) * unit for number, unit in parts if number)

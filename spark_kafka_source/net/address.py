@@ -7,7 +7,7 @@ from spark_kafka_source.errors import ConfigurationError
 
 _OPTION = "kafka.bootstrap.servers"
 # Kafka's syntax: an optional listener name, a host (IPv6 in brackets), a port.
-_ADDRESS = re.compile(
+_ADDRESS = (
     r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\[\]/\s]+)):(?P<port>[0-9]{1,5})"
 )
 
@@ -37,7 +37,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 
 
 def _parse_address(text: str) -> Address:
-    match = _ADDRESS.fullmatch(text)
+    match = re.fullmatch(_ADDRESS, text)
     port = int(match["port"]) if match else 0
     if not match or not 0 < port < 65536:
         raise ConfigurationError(

@@ -38,7 +38,6 @@ from spark_kafka_source.net.session import Session
 from spark_kafka_source.net.tls_failures import speaks_no_tls
 from spark_kafka_source.protocol import Exchange, Request, Response
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
-from spark_kafka_source.protocol.messages.sasl import SaslHandshakeRequest
 
 R = TypeVar("R", bound=Response)
 E = TypeVar("E", bound=KafkaError)
@@ -391,6 +390,9 @@ class Connection:
 
 def _mechanisms_of(address: Address, settings: ConnectionSettings) -> list[str]:
     """Return the mechanisms of a listener that expects SASL, else none. No secret is sent."""
+    # Only the error of a login that is missing needs it.
+    from spark_kafka_source.protocol.messages.sasl import SaslHandshakeRequest  # noqa: PLC0415
+
     deadline = Deadline.after_ms(_PROBE_TIMEOUT_MS)
     try:
         connection = Connection.connect(address, settings, deadline)

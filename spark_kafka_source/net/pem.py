@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_BLOCK = re.compile(
+_BLOCK = (
     r"-----BEGIN (?P<label>[A-Z0-9 ]{1,40})-----"
     r"(?P<body>[^-]*(?:-(?!----)[^-]*)*)"
     r"-----END (?P=label)-----"
@@ -40,7 +40,7 @@ def pem_blocks(text: str) -> list[Block]:
     """Return the blocks of a text, without the text between them. They may be on one line."""
     return [
         Block(match["label"], _lines(match["label"], match["body"]))
-        for match in _BLOCK.finditer(text)
+        for match in re.finditer(_BLOCK, text)
     ]
 
 

@@ -21,7 +21,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 _BEGINNINGS = ((b"\xfe\xed\xfe\xed", "JKS"), (b"\xce\xce\xce\xce", "JCEKS"), (b"\x30", "PKCS12"))
 # Java also reads PKCS12 if the type is JKS, which is Kafka's default.
 _TYPES = ("PEM", "PKCS12", "JKS", "JCEKS")
-_PATH = re.compile(r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}")
+_PATH = r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}"
 _TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS")}
 
 
@@ -61,7 +61,7 @@ class _Store:
     @property
     def shown_location(self) -> str | Secret:
         """The location if it resembles a path, otherwise hidden: it may be a key or a password."""
-        return self.location if _PATH.fullmatch(self.location) else Secret(self.location)
+        return self.location if re.fullmatch(_PATH, self.location) else Secret(self.location)
 
     @property
     def shown_type(self) -> str | Secret:

@@ -40,12 +40,9 @@ _SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
 # The first bytes of other protocols, which are then read as the size of a frame.
 _OTHER_PROTOCOLS = (
-    (
-        re.compile(rb"[\x15\x16]\x03[\x00-\x04]"),
-        "this looks like TLS; see 'kafka.security.protocol'",
-    ),
-    (re.compile(rb"HTTP"), "this looks like an HTTP server; see 'kafka.bootstrap.servers'"),
-    (re.compile(rb"SSH-"), "this looks like an SSH server; see 'kafka.bootstrap.servers'"),
+    (rb"[\x15\x16]\x03[\x00-\x04]", "this looks like TLS; see 'kafka.security.protocol'"),
+    (rb"HTTP", "this looks like an HTTP server; see 'kafka.bootstrap.servers'"),
+    (rb"SSH-", "this looks like an SSH server; see 'kafka.bootstrap.servers'"),
 )
 
 
@@ -147,7 +144,7 @@ class Exchange:
         Kafka's.
         """
         for pattern, meaning in _OTHER_PROTOCOLS:
-            if pattern.match(prefix):
+            if re.match(pattern, prefix):
                 raise ProtocolError(f"the answer begins with {prefix!r}: {meaning}")
         size = int.from_bytes(prefix, "big", signed=True)
         if not _CORRELATION_ID_BYTES <= size <= self._max_response_bytes:

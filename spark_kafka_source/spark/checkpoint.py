@@ -18,7 +18,7 @@ from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.source.source_offset import CheckpointError, SourceOffset, by_topic
 
 _LINES_BEFORE_OFFSETS = 2
-_NUMBER = re.compile("[0-9]{1,19}")
+_NUMBER = "[0-9]{1,19}"
 
 
 def hand_back(checkpoint: Path) -> list[int]:
@@ -50,7 +50,9 @@ def _batches(directory: Path) -> dict[int, Path]:
     """Return the files of a log by micro-batch. Other files beside them, as checksums, are left."""
     if not directory.is_dir():
         return {}
-    return {int(path.name): path for path in directory.iterdir() if _NUMBER.fullmatch(path.name)}
+    return {
+        int(path.name): path for path in directory.iterdir() if re.fullmatch(_NUMBER, path.name)
+    }
 
 
 def _text(path: Path) -> str:

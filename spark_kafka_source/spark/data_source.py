@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -17,9 +17,11 @@ from spark_kafka_source.spark.options import parse_sink_options, parse_source_op
 from spark_kafka_source.spark.py_files import warn_of_py_files
 from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.short_errors import short_errors
-from spark_kafka_source.spark.sink.options import SinkOptions
-from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
+
+if TYPE_CHECKING:
+    from spark_kafka_source.spark.sink.options import SinkOptions
+    from spark_kafka_source.spark.source.options import SourceOptions
 
 _ONLY_APPENDS = "Kafka's topics only grow"
 _OF_TABLES = (
@@ -33,7 +35,7 @@ _OF_TABLES = (
 @lru_cache(maxsize=8)
 def _sink_options(
     given: tuple[tuple[str, str], ...], token_provider: TokenProvider | None, redaction: Redaction
-) -> SinkOptions:
+) -> "SinkOptions":
     """Return a query's options. Spark asks at each micro-batch; each process parses them once.
 
     So a warning of an option without effect comes once.
@@ -109,7 +111,7 @@ class KafkaDataSource(DataSource):
             raise ConfigurationError("outputMode", "is 'complete'", expected)
         return self._writer(schema)
 
-    def _to_read(self) -> SourceOptions:
+    def _to_read(self) -> "SourceOptions":
         if self._source_options is None:
             options = parse_source_options(self._given, self.token_provider, self.redaction)
             self._source_options = (

@@ -21,11 +21,11 @@ TOPIC_NAMES = (
 )
 """Kafka's rule for the name of a topic, in words."""
 
-TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+TOPIC_NAME = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}"
 
-_BYTE_SIZE = re.compile(r"([0-9]{1,18})\s*([kmg]?)b?")
+_BYTE_SIZE = r"([0-9]{1,18})\s*([kmg]?)b?"
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_DURATION = re.compile(r"([0-9]{1,18})\s*([a-z]*)")
+_DURATION = r"([0-9]{1,18})\s*([a-z]*)"
 _UNIT_MS = {
     "": 1, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
 }  # fmt: skip
@@ -89,7 +89,7 @@ def byte_size(default: str, allowed: range) -> Kind[int]:
     least, most = allowed[0], allowed[-1]
 
     def parse(name: str, text: str) -> int:
-        match = _BYTE_SIZE.fullmatch(text.strip().lower())
+        match = re.fullmatch(_BYTE_SIZE, text.strip().lower())
         size = int(match[1]) * _BYTES[match[2]] if match else 0
         if size not in allowed:
             expected = f"Give {least} to {most} bytes, or a number with k, m or g, as in '64m'"
@@ -106,7 +106,7 @@ def duration_ms(default: str) -> Kind[int]:
 
     def parse(name: str, text: str) -> int:
         text = text.strip().lower()
-        match = _DURATION.fullmatch(text)
+        match = re.fullmatch(_DURATION, text)
         if not match or match[2] not in _UNIT_MS:
             expected = f"Give a number and a unit ({', '.join(units)}), as in {default!r}"
             raise ConfigurationError(name, "found {}", expected, text)

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.listener import (
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ConfigurationError, LocalError
+from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.group_commits import GroupCommits
@@ -66,7 +67,7 @@ class LagListener(StreamingQueryListener):
                     "kafka.group.id", "is missing", "Give the group to commit to"
                 )
             self._client = KafkaClient(found.client)
-            self._commits = GroupCommits(self._client, found.group_id)
+            self._commits = GroupCommits(self._client, found.group_id, commit=commit_offsets)
 
     def close(self) -> None:
         """Close the connections, and commit no more. First remove the listener from the session."""

@@ -1,7 +1,7 @@
 """Options without effect: Kafka's settings with the reason, and misspelt names."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.settings import nearest
-from spark_kafka_source.spark.declaration import Option, Use, reasons_of_others
+from spark_kafka_source.spark.declaration import Option, Use
 from spark_kafka_source.spark.kinds import Texts, like
 
 logger = logging.getLogger(__name__)
@@ -74,11 +74,12 @@ def check_options_not_read(
     options: Collection[Option[Any]],
     use: Use,
     texts: Texts,
-    without_effect: WithoutEffect,
+    without_effect: Callable[[], WithoutEffect],
 ) -> None:
     """Warn of `given` options that are not among the `options` for `use`, with the reason.
 
-    `given` maps names in lower case to the names as written; `texts` has the values. Raises
+    `given` maps names in lower case to the names as written; `texts` has the values.
+    `without_effect` returns the reasons, and is called if there is such an option. Raises
     `ConfigurationError` for a name that is close to a valid one, and for any unknown name that
     begins with `key.` or `value.`, unless `unknownOptions` is `warn`.
     The user's intent would not be met, and a warning goes to a worker's standard error, which few
@@ -86,14 +87,15 @@ def check_options_not_read(
     """
     unknown = UNKNOWN_OPTIONS.of(texts)
     read = [each.name for each in options if each.use & use]
-    known = {each.lower() for each in read} | _OF_SPARK | without_effect.of_spark
-    reasons = {**without_effect.reasons, **reasons_of_others(options, use)}
-    for name in sorted(given.keys() - known):
-        if name in reasons:
-            _warn(given[name], f": {reasons[name]}")
+    others = given.keys() - {each.lower() for each in read} - _OF_SPARK
+    if not others:
+        return
+    known = without_effect()
+    for name in sorted(others - known.of_spark):
+        if name in known.reasons:
+            _warn(given[name], f": {known.reasons[name]}")
         elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
-            meant = without_effect.meant.get(name)
-            _check_unknown(given[name], meant, read, reasons, unknown)
+            _check_unknown(given[name], known.meant.get(name), read, known.reasons, unknown)
 
 
 def _check_unknown(

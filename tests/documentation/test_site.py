@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.spark.options import OPTIONS
+from spark_kafka_source.spark.all_options import OPTIONS
 from tests.documentation.pages import PROJECT
 from tests.spark.test_conditions import CASES
 

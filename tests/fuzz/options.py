@@ -3,12 +3,8 @@
 from collections.abc import Callable
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.options import (
-    OF_KAFKA,
-    OPTIONS,
-    parse_sink_options,
-    parse_source_options,
-)
+from spark_kafka_source.spark.all_options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
 from tests.net.certificates import authority
 
 _PLACES = ("location", "keytab", "principal", "service.name")

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spark import KafkaDataSource
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
+from spark_kafka_source.spark.all_options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.sink.without_effect import WRITING
 from spark_kafka_source.spark.source.without_effect import READING
 from spark_kafka_source.testing.certificates import CertificateAuthority

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_kafka_source.spark import typed
+from spark_kafka_source.spark.all_options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.declaration import Option, Use
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.source.options import OF_A_MEMBER
 from tests.marks import Marks
 

@@ -9,6 +9,7 @@ from spark_kafka_source.net import SASL_OPTIONS
 from spark_kafka_source.net.sasl import SaslSettings
 from spark_kafka_source.settings import Settings, setting
 from spark_kafka_source.spark import sasl_options
+from spark_kafka_source.spark.all_options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.declaration import (
     Option,
     Use,
@@ -22,7 +23,6 @@ from spark_kafka_source.spark.declaration import (
     reasons_of_others,
 )
 from spark_kafka_source.spark.kinds import Kind, Texts, byte_size, duration_ms, if_given, like
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
 from spark_kafka_source.spark.source.options import OF_A_MEMBER, SourceOptions
 from tests.spark.options_table import MARKS, REFERENCE, reference
 

@@ -3,10 +3,7 @@
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.declaration import Use
-from spark_kafka_source.spark.options import OF_KAFKA, OPTIONS
-from spark_kafka_source.spark.sink.without_effect import WRITING
-from spark_kafka_source.spark.without_effect import check_options_not_read
+from spark_kafka_source.spark.options import parse_sink_options
 from tests.spark.settings import parsed
 
 
@@ -130,9 +127,7 @@ def test_a_slip_of_what_is_for_writing_does_not_fail(caplog: pytest.LogCaptureFi
 
 def test_what_is_for_reading_is_warned_of_by_a_writer(caplog: pytest.LogCaptureFixture) -> None:
     given = {"Subscribe": "t", "kafka.group.id": "g", "kafka.fetch.min.bytes": "1", "topic": "t"}
-    texts = {name.lower(): value for name, value in given.items()}
-    names = {name.lower(): name for name in given}
-    check_options_not_read(names, (*OPTIONS, *OF_KAFKA), Use.WRITE, texts, WRITING)
+    parse_sink_options({"kafka.bootstrap.servers": "broker:9092", **given})
     assert [record.getMessage() for record in caplog.records] == [
         "Option 'kafka.fetch.min.bytes' has no effect here: it is for reading",
         "Option 'kafka.group.id' has no effect here: it is for reading",

@@ -19,17 +19,13 @@ MAXIMUM_CHARACTERS = 64 * 1024
 _SHADED = ("kafkashaded.", "shadedmskiam.")
 _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 # Words and comments, as java.io.StreamTokenizer finds them with Kafka's settings.
-_SKIPPED = re.compile(
-    r"(?: [\x00-\x20] | /\*.*?(?:\*/|\Z) | /(?!\*)[^\r\n]* )*", re.VERBOSE | re.DOTALL
-)
-_TOKEN = re.compile(
-    r"""  "(?P<double>(?:[^"\\\r\n]|\\.)*)"
+_SKIPPED = r"(?xs)(?: [\x00-\x20] | /\*.*?(?:\*/|\Z) | /(?!\*)[^\r\n]* )*"
+_WORD = r"""(?x)
+          "(?P<double>(?:[^"\\\r\n]|\\.)*)"
         | '(?P<single>(?:[^'\\\r\n]|\\.)*)'
         | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z_$\u00a0-\U0010ffff0-9.-]*)
-        | (?P<mark>[^"'])""",
-    re.VERBOSE,
-)
-_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)")
+        | (?P<mark>[^"'])"""
+_ESCAPE = r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)"
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
@@ -110,20 +106,20 @@ def _next(tokens: Iterator[_Token], kind: str, expected: str) -> _Token:
 def _tokens(text: str) -> Iterator[_Token]:
     place = _after_skipped(text, 0)
     while place < len(text):
-        match = _TOKEN.match(text, place)
+        match = re.compile(_WORD).match(text, place)
         if not match:
             raise _refused(f"has a quote without its end after character {place}", _EXAMPLE)
         kind, found = match.lastgroup or "", match[match.lastgroup or 0]
         at, place = match.start(kind) + 1, _after_skipped(text, match.end())
         if kind in ("double", "single"):
-            yield _Token("quoted", _ESCAPE.sub(_unescaped, found), at)
+            yield _Token("quoted", re.sub(_ESCAPE, _unescaped, found), at)
         else:
             yield _Token(found if kind == "mark" else kind, found, at)
     yield _Token("end", "", len(text) + 1)
 
 
 def _after_skipped(text: str, place: int) -> int:
-    match = _SKIPPED.match(text, place)
+    match = re.compile(_SKIPPED).match(text, place)
     return match.end() if match else place
 
 

@@ -43,8 +43,8 @@ LOGIN_OPTIONS = (
 _HOUR_MS = 3_600_000
 _EXTENSION = "extension_"
 # https://www.rfc-editor.org/rfc/rfc7628#section-3.1; "auth" is reserved for the token.
-_EXTENSION_NAME = re.compile(r"(?!auth$)[A-Za-z]+")
-_EXTENSION_VALUE = re.compile(r"[\x20-\x7E\t\r\n]+")
+_EXTENSION_NAME = r"(?!auth$)[A-Za-z]+"
+_EXTENSION_VALUE = r"[\x20-\x7E\t\r\n]+"
 # Without these options, tokens would be signed for another identity than the user means.
 _AWS_ELSEWHERE = (
     "awsRoleExternalId",
@@ -201,7 +201,8 @@ def _extensions(entry: JaasEntry | None) -> tuple[tuple[str, str], ...]:
         if not option.startswith(_EXTENSION):
             continue
         name, value = option.removeprefix(_EXTENSION), entry.text(option) if entry else None
-        if not _EXTENSION_NAME.fullmatch(name) or not _EXTENSION_VALUE.fullmatch(value or ""):
+        is_named = re.fullmatch(_EXTENSION_NAME, name)
+        if not is_named or not re.fullmatch(_EXTENSION_VALUE, value or ""):
             raise ConfigurationError(
                 jaas.OPTION,
                 "has an 'extension_...' that cannot be sent",

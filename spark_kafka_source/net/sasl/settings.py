@@ -87,7 +87,7 @@ _HANDLERS = {
     "software.amazon.msk.auth.iam.IAMClientCallbackHandler": SaslMechanism.AWS_MSK_IAM,
     "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler": SaslMechanism.AWS_MSK_IAM,
 }
-_CLASS_NAME = re.compile(r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*")
+_CLASS_NAME = r"(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*"
 # Mechanisms of other systems. A refusal may show these names.
 _MECHANISMS_OF_OTHERS = ("ANONYMOUS", "CRAM-MD5", "DIGEST-MD5", "EXTERNAL", "KERBEROS", "NTLM")
 _SEEN_ON_THE_WAY = {
@@ -204,7 +204,7 @@ def _handled(settings: Settings) -> SaslMechanism | None:
                 "found {}, and Java classes cannot be run here",
                 "Use 'kafka.sasl.oauthbearer.token.endpoint.url', the mechanism AWS_MSK_IAM, or"
                 " a `token_provider`, which Spark has from `spark_kafka_source.register`",
-                name if _CLASS_NAME.fullmatch(name) else Secret(name),
+                name if re.fullmatch(_CLASS_NAME, name) else Secret(name),
             )
         if name:
             found[_HANDLERS[name]] = None

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MECHANISM = "OAUTHBEARER"
 # https://www.rfc-editor.org/rfc/rfc6750#section-2.1
-_BEARER = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+_BEARER = r"[A-Za-z0-9\-._~+/]+=*"
 # Pause after a failed refresh, as long as the present token is good.
 _FAILED_REFRESH_PAUSE_SECONDS = 10.0
 
@@ -164,7 +164,7 @@ def _ask(source: TokenProvider) -> object:
 def _checked(token: object, now_seconds: float) -> Token:
     if not isinstance(token, Token) or not isinstance(token.value, Secret):
         raise _refused("it is not a `Token` with a `Secret` as its value")
-    if not _BEARER.fullmatch(token.value.reveal()):
+    if not re.fullmatch(_BEARER, token.value.reveal()):
         raise _refused("it is empty, or has characters that no bearer token has (RFC 6750)")
     if not isinstance(token.expires_at_seconds, int | float):
         raise _refused("its expiry is not a number of seconds")

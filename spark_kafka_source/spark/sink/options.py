@@ -1,6 +1,7 @@
 """The options of a writer, parsed before any row is written."""
 
 import logging
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -53,7 +54,7 @@ _OF_TRANSACTIONS = ("kafka.transactional.id", "kafka.transaction.timeout.ms")
 
 def _topic(name: str, text: str) -> str:
     topic = text.strip()
-    if not TOPIC_NAME.fullmatch(topic):
+    if not re.fullmatch(TOPIC_NAME, topic):
         raise ConfigurationError(name, "{} cannot be a topic's name", TOPIC_NAMES, topic)
     return topic
 

@@ -1,5 +1,6 @@
 """An attempt's rows on their way to the brokers."""
 
+import re
 from collections import deque
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ class Sending:
         if names.null_count:
             row = pc.index(names.is_null(), True).as_py()
             raise null_topic(self._place(self.row_count + row))
-        bad = [each for each in pc.unique(names).to_pylist() if not TOPIC_NAME.fullmatch(each)]
+        bad = [each for each in pc.unique(names).to_pylist() if not re.fullmatch(TOPIC_NAME, each)]
         if bad:
             among = pc.is_in(names, value_set=pa.array(bad, names.type))
             rows = pc.indices_nonzero(among).to_pylist()

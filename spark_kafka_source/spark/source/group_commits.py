@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable
 
+from spark_kafka_source import groups
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
-from spark_kafka_source.groups import OffsetAndMetadata, commit_offsets
 from spark_kafka_source.net import Conversation, Deadline, refuses_login
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planning import moved
@@ -43,7 +43,7 @@ class GroupCommits:
         client: KafkaClient,
         group_id: str,
         *,
-        commit: Callable[..., Conversation[None]] = commit_offsets,
+        commit: Callable[..., Conversation[None]],
     ) -> None:
         self._client = client
         self._group_id = group_id
@@ -65,7 +65,7 @@ class GroupCommits:
             return
         epochs = position.leader_epochs
         wanted = {
-            where: OffsetAndMetadata(offset, epochs.get(where, -1), metadata)
+            where: groups.OffsetAndMetadata(offset, epochs.get(where, -1), metadata)
             for where, offset in news.items()
         }
         try:

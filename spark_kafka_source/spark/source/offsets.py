@@ -22,7 +22,7 @@ MAX_PARTITION = 2**31 - 1
 """The largest partition number: Kafka's are int32."""
 
 _WHERE = " for partition {} of topic {}"
-_PARTITION = re.compile("0|[1-9][0-9]{0,9}")
+_PARTITION = "0|[1-9][0-9]{0,9}"
 
 
 def parse_offsets_option(
@@ -95,7 +95,7 @@ def parse_json_option(option: str, text: str, expected: str) -> Any:
 
 def is_partition_number(text: str) -> bool:
     """Whether a text is a partition's number, without leading zeros."""
-    return bool(_PARTITION.fullmatch(text)) and int(text) <= MAX_PARTITION
+    return bool(re.fullmatch(_PARTITION, text)) and int(text) <= MAX_PARTITION
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

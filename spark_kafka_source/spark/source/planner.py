@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from spark_kafka_source import groups
 from spark_kafka_source.client import KafkaClient, Topic
 from spark_kafka_source.denials import CREATE_IT, refusal
 from spark_kafka_source.errors import (
@@ -23,7 +24,6 @@ from spark_kafka_source.fetch import (
     latest_offsets,
     list_offsets,
 )
-from spark_kafka_source.groups import committed_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
@@ -205,7 +205,7 @@ class OffsetPlanner:
 
     def _committed(self, if_none: Extreme | None, option: str, latest: Offsets) -> Offsets:
         group_id = self._options.group_id or ""
-        offsets = self.client.run(committed_offsets(self.client, group_id, latest))
+        offsets = self.client.run(groups.committed_offsets(self.client, group_id, latest))
 
         if if_none is None and offsets.keys() != latest.keys():
             missing = listed(sorted(latest.keys() - offsets.keys()), 5)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from spark_kafka_source import groups
 from spark_kafka_source.client import UNKNOWN_TOPIC
 from spark_kafka_source.errors import (
     BrokerError,
@@ -20,7 +21,6 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     UnsupportedVersionError,
 )
-from spark_kafka_source.groups import CommitFailedError, commit_offsets
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.declaration import given_since
 from spark_kafka_source.spark.redaction import hiding
@@ -186,7 +186,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if group_id is None:
             return None
         member_of = None if self._group is None else self._group.member
-        commit = partial(commit_offsets, member_of=member_of)
+        commit = partial(groups.commit_offsets, member_of=member_of)
         return GroupCommits(self._planner.client, group_id, commit=commit)
 
     @cached_property
@@ -302,7 +302,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._ends = self._look_up_ends(position)
                 self._join_group()
                 return self._next(position, limit)
-            except CommitFailedError:
+            except groups.CommitFailedError:
                 # The group rebalances again. The query takes its partitions over after that.
                 if position is not None and not self._available_now:
                     return position

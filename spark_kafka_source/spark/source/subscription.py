@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.spark import source
 from spark_kafka_source.spark.declaration import Option
 from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES, Texts, parsed
-from spark_kafka_source.spark.source.java_pattern import PatternError, compiled
 from spark_kafka_source.spark.source.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -127,7 +127,7 @@ class Subscribe:
             found = "found {}, where a name is missing before or after a comma"
             raise ConfigurationError(cls.option, found, _BY_COMMA, text)
         for name in names:
-            if not TOPIC_NAME.fullmatch(name):
+            if not re.fullmatch(TOPIC_NAME, name):
                 expected = f"{TOPIC_NAMES}. {_BY_COMMA}"
                 raise ConfigurationError(cls.option, "{} cannot be a topic's name", expected, name)
         return cls(tuple(sorted(set(names))))
@@ -180,7 +180,7 @@ class SubscribePattern:
             raise ConfigurationError(cls.option, "is empty", "Give a pattern, as in 'events-.*'")
         try:
             _compiled(text)
-        except PatternError as error:
+        except source.PatternError as error:
             found = "{} cannot be used: " + error.found
             raise ConfigurationError(cls.option, found, error.instead, text, *error.parts) from None
         return cls(text)
@@ -239,12 +239,16 @@ Subscription = Assign | Subscribe | SubscribePattern | OnlyPartitions
 
 _NO_TOPIC = "no topic is named"
 _LONGEST_PATTERN = 10_000
-_compiled = lru_cache(maxsize=64)(compiled)
-_NUMBERS = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?")
+_NUMBERS = r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?"
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    return source.compiled(pattern)  # Most readers have no pattern, and do not import this.
 
 
 def _numbers(name: str, text: str) -> tuple[range, ...]:
-    matches = [_NUMBERS.fullmatch(part) for part in text.split(",")]
+    matches = [re.fullmatch(_NUMBERS, part) for part in text.split(",")]
     found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
     if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
         raise ConfigurationError(
