@@ -1,16 +1,17 @@
 """Records of one poll, from several partitions, as Arrow or one by one."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise, repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import TimestampType, schema
+from spark_kafka_source.records.columns import MICROSECONDS
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import PARTS, error_column
 from spark_kafka_source.values.as_python import as_python
@@ -19,7 +20,7 @@ Deserialized: TypeAlias = Mapping[str, Sequence[Any]]
 """The values that deserializers made of a batch, by `key` and `value`."""
 
 _ERRORS = tuple(error_column(each) for each in PARTS)
-_TIMESTAMP_TYPES = {each.value: each for each in TimestampType}
+_TIMESTAMP_TYPES = np.array(list(TimestampType), object)
 
 
 class Taken(NamedTuple):
@@ -86,6 +87,9 @@ class ConsumerRecords:
     ) -> None:
         """Keep the records. `without_rows` is the schema without records, for typed values."""
         self._taken = taken
+        self._by_partition: dict[TopicPartition, list[Taken]] = {}
+        for each in taken:
+            self._by_partition.setdefault(each.topic_partition, []).append(each)
         self._columns = columns
         self._without_rows = without_rows
         self._next_offsets = next_offsets
@@ -94,8 +98,9 @@ class ConsumerRecords:
         return sum(each.batch.num_rows for each in self._taken)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        for each in self._taken:
-            yield from records_of(each, self._shown(each.batch.schema))
+        return chain.from_iterable(
+            records_of(each, self._shown(each.batch.schema)) for each in self._taken
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{each}: {len(self.of(each))}" for each in self.partitions)
@@ -104,12 +109,11 @@ class ConsumerRecords:
     @property
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have records here."""
-        return list(dict.fromkeys(each.topic_partition for each in self._taken))
+        return list(self._by_partition)
 
     def first_offset(self, topic_partition: TopicPartition) -> int:
         """Return the offset of the first record of a partition that has records here."""
-        first = next(each for each in self._taken if each.topic_partition == topic_partition)
-        offset: int = first.batch.column("offset")[0].as_py()
+        offset: int = self._by_partition[topic_partition][0].batch.column("offset")[0].as_py()
         return offset
 
     @property
@@ -118,11 +122,14 @@ class ConsumerRecords:
 
         A position may be beyond the last record, because records that are not shown have offsets.
         """
-        return {each: self._next_offsets[each] for each in self.partitions}
+        return {each: self._next_offsets[each] for each in self._by_partition}
 
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
         """Return only the records of one partition, or of one topic."""
-        mine = [each for each in self._taken if where in _names(each.topic_partition)]
+        if isinstance(where, str):
+            mine = [each for each in self._taken if each.topic_partition.topic == where]
+        else:
+            mine = self._by_partition.get(where, [])
         return ConsumerRecords(
             mine, self._columns, self._next_offsets, without_rows=self._without_rows
         )
@@ -156,38 +163,38 @@ class ConsumerRecords:
             raise MixedColumnsError(list(topics.values()))
 
 
-def _names(where: TopicPartition) -> tuple[TopicPartition, str]:
-    return where, where.topic
-
-
 def records_of(taken: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]:
-    """Yield the records of a batch, with these of its columns. Converts whole columns."""
+    """Return the records of a batch, with these of its columns. Converts whole columns."""
     where, batch, deserialized = taken
     count = batch.num_rows
 
-    def column(name: str) -> Iterable[Any]:
+    def column(name: str, objects: Callable[[pa.Array], Iterable[Any]]) -> Iterable[Any]:
         if name not in shown:
             return repeat(None, count)
-        return deserialized[name] if name in deserialized else as_python(batch.column(name))
+        return deserialized[name] if name in deserialized else objects(batch.column(name))
 
-    # The offset is always there: see `Decoding`.
-    return map(
-        ConsumerRecord,
+    fields = zip(
         repeat(where.topic, count),
         repeat(where.partition, count),
-        batch.column("offset").to_pylist(),
-        _milliseconds(batch) if "timestamp" in shown else repeat(None, count),
-        map(_TIMESTAMP_TYPES.get, column("timestampType")),
-        column("key"),
-        column("value"),
-        headers_of(batch) if "headers" in shown else ([] for _ in range(count)),
-        *(column(each) for each in _ERRORS),
+        batch.column("offset").to_numpy().tolist(),  # It is always there: see `Decoding`.
+        column("timestamp", _milliseconds),
+        column("timestampType", _timestamp_types),
+        column("key", as_python),
+        column("value", as_python),
+        headers_of(batch) if "headers" in shown else map(list, repeat((), count)),
+        *(column(each, as_python) for each in _ERRORS),
+        strict=True,
     )
+    return map(ConsumerRecord._make, fields)
 
 
-def _milliseconds(batch: pa.RecordBatch) -> list[int]:
-    microseconds = batch.column("timestamp").cast(pa.int64())
-    found: list[int] = pc.divide(microseconds, 1_000).to_pylist()
+def _milliseconds(timestamps: pa.Array) -> list[int]:
+    found: list[int] = (timestamps.view(pa.int64()).to_numpy() // MICROSECONDS).tolist()
+    return found
+
+
+def _timestamp_types(numbers: pa.Array) -> list[TimestampType]:
+    found: list[TimestampType] = _TIMESTAMP_TYPES[numbers.to_numpy()].tolist()
     return found
 
 
@@ -196,6 +203,7 @@ def headers_of(batch: pa.RecordBatch) -> list[list[tuple[str, bytes | None]]]:
     column = batch.column("headers")
     if column.null_count == len(column):
         return [[] for _ in range(len(column))]
-    return [
-        [(each["key"], each["value"]) for each in headers or ()] for headers in column.to_pylist()
-    ]
+    bounds = column.offsets.to_numpy()
+    found = column.values.slice(bounds[0], bounds[-1] - bounds[0])
+    headers = list(zip(as_python(found.field("key")), as_python(found.field("value")), strict=True))
+    return [headers[start:end] for start, end in pairwise((bounds - bounds[0]).tolist())]

@@ -16,6 +16,7 @@ from spark_kafka_source.consumer.consumer_records import (
 from spark_kafka_source.errors import ConfigurationError, RemoteError
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import TypedConfig
+from spark_kafka_source.values.as_python import as_python
 
 
 class HasDeserialize(Protocol):
@@ -117,7 +118,7 @@ def _column(
     headers: Sequence[Headers] = headers_of(batch) if given.takes_headers else [()] * batch.num_rows
     call, topic, found = given.call, where.topic, list[Any]()
     try:
-        for each, data in zip(headers, batch.column(part).to_pylist(), strict=True):
+        for each, data in zip(headers, as_python(batch.column(part)), strict=True):
             found.append(None if data is None else call(topic, each, data))
     except Exception as error:
         return found, _failure(part, where, batch.slice(len(found), 1), error)

@@ -35,6 +35,9 @@ def as_python(array: pa.Array) -> list[Any]:
     A date or a time before the year 1, or after the year 9999, is a text in ISO 8601 with the sign
     of its year. A time of day that is no time of a day is a text with a sign: `+25:00:00.000000`.
     """
+    if pa.types.is_binary(array.type) or pa.types.is_string(array.type):
+        objects: list[Any] = array.to_numpy(zero_copy_only=False).tolist()  # Faster, all at once.
+        return objects
     if not _has_times(array.type) or _is_plain(array):
         found: list[Any] = array.to_pylist()
         return found

@@ -34,6 +34,14 @@ def poll_one(servers: str, topic: str) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def next_record(servers: str, topic: str) -> Iterator[Callable[[], object]]:
+    """Take the next record of a loop."""
+    with _consumer(servers, topic) as consumer:
+        records = iter(consumer)
+        yield lambda: next(records)
+
+
+@contextmanager
 def poll_none(servers: str, topic: str) -> Iterator[Callable[[], object]]:
     """Poll without waiting when there is nothing."""
     with _consumer(servers, topic) as consumer:
@@ -61,6 +69,7 @@ CALLS = {
     each.__name__: (each, calls)
     for each, calls in (
         (poll_one, 20_000),
+        (next_record, 90_000),
         (poll_none, 5_000),
         (commit, 1_000),
         (send_and_wait, 1_000),

@@ -325,6 +325,47 @@ def test_a_seek_and_a_pause_hold_within_an_iteration(
         assert polled(consumer, 6) == of(T0, range(4, 10))
 
 
+def test_after_the_records_of_a_poll_the_position_is_behind_what_is_not_shown(
+    broker: MemoryBroker, logs: list[PartitionLog]
+) -> None:
+    logs[0].append(b"a", b"b")
+    logs[0].append_marker(1, commit=True)
+    with consuming(broker, T0) as consumer:
+        records = iter(consumer)
+        assert [next(records).offset, next(records).offset] == [0, 1]
+        assert consumer.position(T0) == 2
+        consumer.wakeup()
+        with pytest.raises(WakeupError):
+            next(records)
+        assert consumer.position(T0) == 3
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_partition_that_is_given_up_within_an_iteration_yields_no_more(
+    broker: MemoryBroker, logs: list[PartitionLog], comes_back: bool
+) -> None:
+    """One that is assigned again begins where it is to begin, not where it was."""
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    seen: dict[TopicPartition, list[int]] = {T0: [], T1: []}
+    with consuming(broker, T0, T1) as consumer:
+        given_up: TopicPartition | None = None
+        for record in consumer:
+            where = TopicPartition(record.topic, record.partition)
+            seen[where].append(record.offset)
+            if record.offset == 2 and given_up is None:
+                given_up = where
+                consumer.assign({T0, T1} - {where})
+                if comes_back:
+                    consumer.assign([T0, T1])
+            if sum(map(len, seen.values())) == (23 if comes_back else 13):
+                break
+    assert given_up is not None
+    again = range(10) if comes_back else ()
+    assert seen.pop(given_up) == [0, 1, 2, *again]
+    assert list(seen.values()) == [list(range(10))]
+
+
 def test_a_deserializer_that_raises_names_the_record(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
