@@ -44,7 +44,7 @@ from spark_kafka_source.net import (
     wait_for,
 )
 from spark_kafka_source.protocol import Request, Response
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition

@@ -1,11 +1,11 @@
 """Records of one poll, from several partitions, as Arrow or one by one."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, pairwise, repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.errors import LocalError
@@ -20,7 +20,7 @@ Deserialized: TypeAlias = Mapping[str, Sequence[Any]]
 """The values that deserializers made of a batch, by `key` and `value`."""
 
 _ERRORS = tuple(error_column(each) for each in PARTS)
-_TIMESTAMP_TYPES = np.array(list(TimestampType), object)
+_TIMESTAMP_TYPES = tuple(TimestampType)
 
 
 class Taken(NamedTuple):
@@ -67,6 +67,10 @@ class ConsumerRecord(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
     key_error: dict[str, Any] | None = None
     value_error: dict[str, Any] | None = None
+
+
+# Of all fields at once, and for each record: `ConsumerRecord(...)` is a function of Python's.
+_record = partial(tuple.__new__, ConsumerRecord)
 
 
 class ConsumerRecords:
@@ -185,7 +189,7 @@ def records_of(taken: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]
         *(column(each, as_python) for each in _ERRORS),
         strict=True,
     )
-    return map(ConsumerRecord._make, fields)
+    return map(_record, fields)
 
 
 def _milliseconds(timestamps: pa.Array) -> list[int]:
@@ -193,9 +197,8 @@ def _milliseconds(timestamps: pa.Array) -> list[int]:
     return found
 
 
-def _timestamp_types(numbers: pa.Array) -> list[TimestampType]:
-    found: list[TimestampType] = _TIMESTAMP_TYPES[numbers.to_numpy()].tolist()
-    return found
+def _timestamp_types(numbers: pa.Array) -> Iterator[TimestampType]:
+    return map(_TIMESTAMP_TYPES.__getitem__, numbers.to_numpy().tolist())
 
 
 def headers_of(batch: pa.RecordBatch) -> list[list[tuple[str, bytes | None]]]:

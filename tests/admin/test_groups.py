@@ -17,6 +17,7 @@ from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribedGroup,
@@ -28,7 +29,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
     ListGroupsResponse,
     OffsetDeleteRequest,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from tests.admin.conftest import T0, T1, U0, address, fill
 from tests.groups.members import member
 from tests.memory_broker import KAFKA_2_1, MemoryBroker

@@ -27,7 +27,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
     TransactionState,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address

@@ -20,7 +20,7 @@ from spark_kafka_source.net import (
     wait_for,
     wait_of_all,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,

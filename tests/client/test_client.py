@@ -27,11 +27,11 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import Address, ConnectionSettings, Deadline
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
-    OffsetFetchRequest,
 )
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

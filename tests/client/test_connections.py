@@ -9,7 +9,7 @@ from spark_kafka_source.errors import ConnectionFailedError
 from spark_kafka_source.net import Connection, Deadline
 from spark_kafka_source.net import connection as connection_module
 from spark_kafka_source.protocol import Exchange
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

@@ -13,11 +13,11 @@ from spark_kafka_source.client import (
     ask_each,
 )
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from tests.memory_broker import MemoryBroker
 
 A, B, C = (CoordinatorKey.of_group(each) for each in "abc")

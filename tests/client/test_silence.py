@@ -17,7 +17,8 @@ from spark_kafka_source.net import (
     Running,
     readable,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

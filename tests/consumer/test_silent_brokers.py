@@ -16,11 +16,8 @@ from spark_kafka_source.consumer.waiting import WakeupError
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, LocalError, error_named
 from spark_kafka_source.fetch import fetcher, source
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
-from spark_kafka_source.protocol.messages.groups import (
-    FindCoordinatorRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-)
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest, OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.membership import HeartbeatRequest, LeaveGroupRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest

@@ -25,12 +25,12 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
+)
+from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponsePartition,

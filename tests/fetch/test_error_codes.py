@@ -31,11 +31,8 @@ from spark_kafka_source.groups import commit_offsets, committed_offsets
 from spark_kafka_source.net import Conversation
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
-from spark_kafka_source.protocol.messages.groups import (
-    FindCoordinatorRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-)
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest, OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest

@@ -12,7 +12,7 @@ from spark_kafka_source.groups import commit_offsets, committed_offsets, members
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.groups.classic import State
 from spark_kafka_source.net import ConnectionSettings, Deadline, readable, run
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,

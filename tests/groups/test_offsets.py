@@ -22,8 +22,8 @@ from spark_kafka_source.groups import (
 from spark_kafka_source.net import ConnectionSettings
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.describe_configs import DescribeConfigsRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.groups import (
-    FindCoordinatorRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,

@@ -22,17 +22,14 @@ from spark_kafka_source.protocol.messages.describe_configs import DescribeConfig
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     ListGroupsRequest,
     OffsetDeleteRequest,
 )
-from spark_kafka_source.protocol.messages.groups import (
-    FindCoordinatorRequest,
-    OffsetCommitRequest,
-    OffsetFetchRequest,
-)
+from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest, OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.protocol.messages.membership import (

@@ -9,6 +9,7 @@ from spark_kafka_source.protocol import Response
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -19,7 +20,6 @@ from spark_kafka_source.protocol.messages.group_admin import (
     OffsetDeleteRequestTopic,
 )
 from spark_kafka_source.protocol.messages.groups import (
-    FindCoordinatorRequest,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,

@@ -20,7 +20,7 @@ from spark_kafka_source.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -18,7 +18,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,

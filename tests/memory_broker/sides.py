@@ -10,8 +10,8 @@ from spark_kafka_source.errors import error_named
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Deadline
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.group_admin import DescribeGroupsRequest
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

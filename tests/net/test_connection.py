@@ -16,7 +16,7 @@ from spark_kafka_source.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

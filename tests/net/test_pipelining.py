@@ -22,7 +22,7 @@ from spark_kafka_source.net import (
     SecuritySettings,
     readable,
 )
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

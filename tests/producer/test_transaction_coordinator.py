@@ -24,7 +24,7 @@ from spark_kafka_source.producer.transaction_coordinator import (
     new_producer_id,
 )
 from spark_kafka_source.protocol import Request
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,

@@ -19,7 +19,8 @@ from spark_kafka_source.protocol.messages.fetch import (
     FetchTopic,
     ReplicaState,
 )
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorRequest, OffsetFetchRequest
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
+from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from tests.protocol import vectors

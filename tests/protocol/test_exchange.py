@@ -32,7 +32,7 @@ from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersionsResponse,
 )
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
-from spark_kafka_source.protocol.messages.groups import (
+from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )

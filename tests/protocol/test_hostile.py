@@ -10,7 +10,7 @@ from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.protocol import Message, decode, encode
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsResponse
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
-from spark_kafka_source.protocol.messages.groups import FindCoordinatorResponse
+from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorResponse
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.protocol.messages import MESSAGES, MESSAGES_AND_VERSIONS, all_versions, sample
 from tests.protocol.strategies import damaged
