@@ -61,24 +61,24 @@ $(SPARK:%=test-spark-%): test-spark-%: .venv-spark-%/test
 unit: .venv/test  ## the tests without network and JVM, in seconds
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# Tests without network and JVM, with few examples, and a smoke suite, in the environment $(1). $(2)
-# are the folders of the tests; none for all.
-define small_suites
+# Tests without network and JVM, with few examples, in the environment $(1). $(2) are the folders of
+# the tests; none for all.
+define few_examples
 	$(call make_ahead,$(1))
 	$(1)/bin/python -m pytest $(SIDE_BY_SIDE) --hypothesis-profile few $(2)
-	rm -rf build/smoke$(1) && mkdir -p build/smoke$(1)
-	cp -R tests pyproject.toml build/smoke$(1)
-	cd build/smoke$(1) && ../../$(1)/bin/python -m pytest -m "" tests/matrix
 endef
 
 # The packages that use other libraries than Python's own.
 WITH_LIBRARIES := $(addprefix tests/,records values typed registry consumer producer spark doctor dead_letters)
 
 test-oldest: .venv-oldest/test  ## what uses libraries, and a smoke suite, on the oldest dependencies
-	$(call small_suites,.venv-oldest,$(WITH_LIBRARIES))
+	$(call few_examples,.venv-oldest,$(WITH_LIBRARIES))
+	rm -rf build/smoke && mkdir -p build/smoke
+	cp -R tests pyproject.toml build/smoke
+	cd build/smoke && ../../.venv-oldest/bin/python -m pytest -m "" tests/matrix
 
-test-python: $(OTHER)/test  ## `make unit` and a smoke suite on PYTHON=python3.13
-	$(call small_suites,$(OTHER))
+test-python: $(OTHER)/test  ## `make unit` on PYTHON=python3.13
+	$(call few_examples,$(OTHER))
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md

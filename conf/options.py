@@ -32,7 +32,7 @@ STREAM = {
     # Where a new query starts: earliest, latest, or an offset for each partition. A query that has
     # a checkpoint goes on where it was.
     "startingOffsets": "latest",
-    # At most so many offsets in a micro-batch; without it, all there is. Spark 4.2 and newer.
+    # At most so many offsets in a micro-batch; without it, all there is.
     "maxOffsetsPerTrigger": "1000000",
     # Finished micro-batches are committed to this group, for tools that watch its lag.
     "kafka.group.id": "billing",

@@ -56,17 +56,18 @@ class Sensor:
         self.last_seconds: float | None = None
         """Time of the last value on the clock; None if there is none."""
 
-    def record(self, value: float = 1.0) -> None:
-        """Record a value."""
+    def record(self, value: float = 1.0, *others: float) -> None:
+        """Record one or more values."""
+        number, total = 1 + len(others), value + sum(others)
         with self._lock:
             now_seconds = self._clock()
             window = self._present(now_seconds)
             window.ended_seconds = now_seconds
-            window.number += 1
-            window.total += value
-            window.most = max(window.most, value)
-            self.count += 1
-            self.total += value
+            window.number += number
+            window.total += total
+            window.most = max(window.most, value, *others)
+            self.count += number
+            self.total += total
             self.last_seconds = now_seconds
 
     @property

@@ -4,8 +4,9 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, Run
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.records import Compression, EncodedBatch, Row
+from spark_kafka_source.records import Compression, EncodedBatch, Integers, Row
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -55,6 +56,17 @@ class PartitionQueue:
         return self.open is None and not self.waiting
 
 
+class Part(NamedTuple):
+    """Rows for one partition."""
+
+    topic_partition: TopicPartition
+    rows: pa.RecordBatch | list[Row]
+    size: int
+    """The most bytes that the rows take."""
+    places: Integers | range | None = None
+    """The places of the rows in the sent columns; see `Run`."""
+
+
 _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
 
@@ -85,24 +97,47 @@ class Accumulator:
 
     # -- from any thread ---------------------------------------------------------------------------
 
-    def append(self, topic_partition: TopicPartition, row: Row, size: int) -> tuple[Delivery, int]:
-        """Add one record of at most `size` bytes. Return its delivery and its number there.
+    def append(self, parts: Sequence[Part]) -> list[Run]:
+        """Add rows to the open batches of their partitions. Return the place of each part.
 
-        Waits for room. Raises `BufferFullError`, or the error of `refuse` or `hold`.
+        All parts together take at most `buffer.memory`, and each of them `sizes.of_records`, unless
+        it is a single row. Waits for room. Raises `BufferFullError`, or the error of `refuse` or
+        `hold`.
         """
-        return self._put(topic_partition, size, lambda batch: batch.append(row, size))
+        unused = sum(each.size for each in parts)
+        self._take_room(unused)
+        runs, closed = list[Run](), list[_Closed]()
+        try:
+            with self._lock:
+                self._check_taken()
+                known = len(self._unfinished)
+                for each in parts:
+                    unused -= each.size
+                    runs.append(self._added(each, closed))
+                is_one_new = len(self._unfinished) > known
+            self._encode(closed)
+            if closed or is_one_new:
+                self.wakeup.wake()
+        except BaseException:  # For example Ctrl-C, after which a user may go on.
+            self.memory.give_back(unused)
+            self._mend([each.topic_partition for each in parts], closed)
+            raise
+        return runs
 
-    def append_columns(
-        self, topic_partition: TopicPartition, columns: pa.RecordBatch, size: int
-    ) -> Run:
-        """Add rows that take at most `size` bytes, which is at most `sizes.of_records`.
-
-        A single row may take more. Waits for room, and raises as `append` does.
-        """
-        delivery, first = self._put(
-            topic_partition, size, lambda batch: batch.append_columns(columns, size)
-        )
-        return Run(delivery, first, columns.num_rows)
+    def _added(self, part: Part, closed: list[_Closed]) -> Run:
+        """Add rows to the open batch with room for them, and close full ones."""
+        queue = self._queue_of(part.topic_partition)
+        most = self.sizes.of_records(part.topic_partition.topic)
+        if queue.open is not None and queue.open.size + part.size > most:
+            self._close(queue, queue.open, closed)
+        batch = queue.open
+        if batch is None:
+            batch = queue.open = OpenBatch(part.topic_partition)
+            self._unfinished[id(batch.delivery)] = batch.delivery
+        run = Run(batch.delivery, batch.append(part.rows, part.size), len(part.rows), part.places)
+        if batch.size >= most:
+            self._close(queue, batch, closed)
+        return run
 
     def append_batch(
         self, topic_partition: TopicPartition, size: int, encode: Callable[[], EncodedBatch]
@@ -126,40 +161,22 @@ class Accumulator:
                 self._unfinished[id(batch.delivery)] = batch.delivery
         except BaseException:
             self.memory.give_back(unused)
-            self._mend(topic_partition, closed)
+            self._mend([topic_partition], closed)
             raise
         self.memory.give_back(unused)
         self._encode(closed)
+        self.wakeup.wake()
         return Run(batch.delivery, 0, batch.record_count)
 
-    def _put(
-        self, topic_partition: TopicPartition, size: int, append: Callable[[OpenBatch], int]
-    ) -> tuple[Delivery, int]:
-        """Call `append` with the open batch. Return the batch's delivery and the call's result."""
-        self._take_room(size)
-        closed: list[_Closed] = []
-        try:
-            with self._lock:
-                batch = self._open_for(topic_partition, size, closed)
-                number = append(batch)
-                if batch.size >= self.sizes.of_records(topic_partition.topic):
-                    self._close(self._queues[topic_partition], batch, closed)
-            if closed:
-                self._encode(closed)
-        except BaseException:  # For example Ctrl-C, after which a user may go on.
-            self._mend(topic_partition, closed)
-            raise
-        return batch.delivery, number
-
-    def _mend(self, topic_partition: TopicPartition, closed: list[_Closed]) -> None:
-        """Repair the queue after an interrupt. The producer's thread encodes what is left."""
+    def _mend(self, topic_partitions: Iterable[TopicPartition], closed: list[_Closed]) -> None:
+        """Repair the queues after an interrupt. The producer's thread encodes what is left."""
         with self._lock:
-            queue = self._queues.get(topic_partition)
+            queues = [self._queues[each] for each in topic_partitions if each in self._queues]
             for opened, batch in closed:
                 batch.left = opened
-                if queue is not None and queue.open is opened and batch in queue.waiting:
+            for queue in queues:
+                if any(queue.open is each and batch in queue.waiting for each, batch in closed):
                     queue.open = None
-            if queue is not None:
                 deliveries = [each.delivery for each in queue.waiting]
                 deliveries += [] if queue.open is None else [queue.open.delivery]
                 self._unfinished |= {id(each): each for each in deliveries}
@@ -168,13 +185,6 @@ class Accumulator:
     def _take_room(self, size: int) -> None:
         is_emptying = threading.current_thread() is self.emptied_by
         self.memory.take(size, Deadline.after_ms(0 if is_emptying else self._max_block_ms))
-
-    def room_in(self, topic_partition: TopicPartition) -> int:
-        """Return how many more bytes the open batch of a partition takes."""
-        queue = self._queues.get(topic_partition)
-        batch = None if queue is None else queue.open
-        most = self.sizes.of_records(topic_partition.topic)
-        return most if batch is None else max(most - batch.size, 0)
 
     def queued(self, topic_partition: TopicPartition) -> int:
         """Return how many batches of a partition wait."""
@@ -221,25 +231,6 @@ class Accumulator:
         self.memory.close(self._refusal)
         self.wakeup.wake()
 
-    def _open_for(
-        self, topic_partition: TopicPartition, size: int, closed: list[_Closed]
-    ) -> OpenBatch:
-        """Return the open batch with room for `size` bytes. Close a full one and open another."""
-        try:
-            self._check_taken()
-        except KafkaError:
-            self.memory.give_back(size)
-            raise
-        queue = self._queue_of(topic_partition)
-        most = self.sizes.of_records(topic_partition.topic)
-        if queue.open is not None and queue.open.size + size > most:
-            self._close(queue, queue.open, closed)
-        if queue.open is None:
-            queue.open = OpenBatch(topic_partition)
-            self._unfinished[id(queue.open.delivery)] = queue.open.delivery
-            self.wakeup.wake()
-        return queue.open
-
     def _check_taken(self) -> None:
         """Raise the error with which records are refused now, if there is one."""
         refusal = self._refusal or self._held
@@ -277,7 +268,6 @@ class Accumulator:
                     batch.reserved_bytes -= spared
                     batch.encoded = encoded
                 self.memory.give_back(spared)
-        self.wakeup.wake()
 
     # -- from the producer's thread ----------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer.delivery import NO_OFFSET, Delivery, Outcome
 from spark_kafka_source.producer.sequences import ProducerId, next_sequence
 from spark_kafka_source.records import (
+    FEW_ROWS,
     MAX_BATCH_BYTES,
     Bytes,
     Compression,
@@ -24,11 +25,7 @@ from spark_kafka_source.records import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-_FEW_ROWS = 400
-"""So many single records are encoded one by one, which is quicker than as columns."""
+HEADERS_TYPE = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
 
 
 def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -158,8 +155,8 @@ class ProducerBatch:
 class OpenBatch:
     """A batch that takes more records: single rows and pieces of columns.
 
-    Only one thread may use it at a time. Ctrl-C cannot break it: one step adds a record, and the
-    record counts from then on.
+    Only one thread may use it at a time. Ctrl-C cannot break it: one step adds rows, and they count
+    from then on.
     """
 
     def __init__(self, topic_partition: TopicPartition) -> None:
@@ -179,22 +176,16 @@ class OpenBatch:
         first, piece = self._pieces[-1]
         return first + len(piece)
 
-    def append(self, row: Row, size: int) -> int:
-        """Add one record of at most `size` bytes; return its number."""
-        first, rows = self._pieces[-1] if self._pieces else (0, None)
-        if not isinstance(rows, list):
-            first, rows = self.record_count, list[Row]()
-            self._pieces.append((first, rows))
-        self.size += size
-        rows.append(row)
-        return first + len(rows) - 1
-
-    def append_columns(self, columns: pa.RecordBatch, size: int) -> int:
+    def append(self, rows: pa.RecordBatch | list[Row], size: int) -> int:
         """Add rows that take at most `size` bytes. Return the number of the first row."""
-        first = self.record_count
+        number = self.record_count
         self.size += size
-        self._pieces.append((first, columns))
-        return first
+        last = self._pieces[-1][1] if self._pieces else None
+        if isinstance(last, list) and isinstance(rows, list):
+            last.extend(rows)
+        else:
+            self._pieces.append((number, rows))
+        return number
 
     def close(self) -> ProducerBatch:
         """Close the batch and return it. It is not encoded yet."""
@@ -210,7 +201,7 @@ class OpenBatch:
     def encode(self, compression: Compression, timestamp_ms: int) -> EncodedBatch:
         """Return the records as one batch. `timestamp_ms` fills missing timestamps."""
         _, only = self._pieces[0]
-        if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= _FEW_ROWS:
+        if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= FEW_ROWS:
             return encode_rows(only, compression)
         pieces = [
             columns_of(each) if isinstance(each, list) else each

@@ -1,25 +1,27 @@
 """Columns on their way into batches: the topic, the partition and the order of each row."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.accumulator import Accumulator, Part
 from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.producer.partitioners import NO_PARTITION, PartitionRows, group_by_partition
 from spark_kafka_source.records import (
+    FEW_ROWS,
     HEADER_BYTES,
     MAX_BATCH_BYTES,
     ColumnTypeError,
     Integers,
     RowTooLargeError,
     UnencodableRowError,
+    as_rows,
     encode_columns,
     record_sizes,
 )
@@ -181,13 +183,18 @@ def append(
         each = _PartitionRun(partition, *bound)
         (large if rows.size(each.start, each.stop) >= enough else small).append(each)
     yield from _append_batches(accumulator, rows, large)
-    yield from _append_rows(accumulator, rows, small)
+    yield from _append_short(accumulator, rows, small)
 
 
 class _PartitionRun(NamedTuple):
     partition: int
     start: int
     stop: int
+
+    @property
+    def is_few(self) -> bool:
+        """Whether its rows are encoded sooner one by one than as columns."""
+        return self.stop - self.start <= FEW_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +217,11 @@ class _Rows:
     def size(self, start: int, stop: int) -> int:
         """Return the number of bytes from `start` to `stop`."""
         return self.before(stop) - self.before(start)
+
+    def of(self, runs: Sequence[_PartitionRun]) -> pa.RecordBatch:
+        """Return the rows of these runs, in their order."""
+        places = np.concatenate([self.order[each.start : each.stop] for each in runs])
+        return self.columns.take(pa.array(places))
 
     def end_of(self, start: int, most_bytes: float) -> int:
         """Return the end of the rows from `start` that take so many bytes at most."""
@@ -251,18 +263,22 @@ def _even_parts(rows: _Rows, run: _PartitionRun, batch_bytes: int) -> Iterator[_
         start = stop
 
 
-def _append_rows(accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]) -> Iterator[Run]:
-    """Put rows into the open batches of their partitions."""
+def _append_short(
+    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
+) -> Iterator[Run]:
+    """Put runs into the open batches of their partitions. A few rows go one by one."""
+    few = [each for each in runs if each.is_few]
+    single = iter(as_rows(rows.of(few), time.time_ns() // 1_000_000) if few else ())
+    parts: list[Part] = []
+    room = most = accumulator.sizes.of_records(rows.topic)
     for run in runs:
-        where = TopicPartition(rows.topic, run.partition)
-        columns = rows.columns.take(pa.array(rows.order[run.start : run.stop]))
-        at = run.start
-        while at < run.stop:
-            end = rows.end_of(at, accumulator.room_in(where))
-            if end <= at:  # The open batch is full: a new one takes what fits, at least one row.
-                end = max(rows.end_of(at, accumulator.sizes.of_records(where.topic)), at + 1)
-            end = min(end, run.stop)
-            part = columns.slice(at - run.start, end - at)
-            appended = accumulator.append_columns(where, part, rows.size(at, end))
-            yield replace(appended, rows=rows.given[at:end])
-            at = end
+        size = rows.size(run.start, run.stop)
+        if parts and size > room:
+            yield from accumulator.append(parts)
+            parts, room = [], most
+        room -= size
+        where, places = TopicPartition(rows.topic, run.partition), rows.given[run.start : run.stop]
+        taken = list(islice(single, len(places))) if run.is_few else rows.of([run])
+        parts.append(Part(where, taken, size, places))
+    if parts:
+        yield from accumulator.append(parts)

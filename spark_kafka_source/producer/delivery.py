@@ -227,7 +227,7 @@ class SendFuture:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
     """A run of rows in a delivery: `count` records from the record `first`.
 

@@ -31,7 +31,7 @@ from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
-from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.accumulator import Accumulator, Part
 from spark_kafka_source.producer.columns import (
     Piece,
     append,
@@ -244,9 +244,9 @@ class KafkaProducer:
             sent = Sent(key, key_bytes, value, value_bytes)
             where = self._partition_for(topic, sent, partition, size)
             row = key_bytes, value_bytes, row_headers, now_ms
-            delivery, number = self._accumulator.append(where, row, size)
+            (run,) = self._accumulator.append([Part(where, [row], size)])
         sizes = _length(key_bytes), _length(value_bytes)
-        future = SendFuture(delivery, number, now_ms, sizes)
+        future = SendFuture(run.delivery, run.first, now_ms, sizes)
         if on_delivery is not None:
             future.tell(on_delivery)
         return future

@@ -1,7 +1,8 @@
 """The leaders of the partitions that have waiting batches, looked up in the background."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from spark_kafka_source.client import LOOKUP_MS, Broker, KafkaClient
 from spark_kafka_source.errors import KafkaError
@@ -20,13 +21,18 @@ class Leaders:
         self._wanted: set[TopicPartition] = set()
         self._errors: dict[str, KafkaError] = {}
 
-    def of(self, topic_partition: TopicPartition) -> Broker | None:
-        """Return the leader, or None if `ask` must look it up first."""
-        if self._client.unknown_topics([topic_partition]):
-            self._wanted.add(topic_partition)
-            if self._client.cluster.missing([topic_partition]):
-                return None
-        return self._client.cluster.leader(topic_partition)[0]
+    def of(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Broker]:
+        """Return the known leaders. `ask` looks up the others, and those that are too old."""
+        cluster = self._client.cluster
+        unknown = self._client.unknown_topics(topic_partitions)
+        self._wanted.update(each for each in topic_partitions if each.topic in unknown)
+        found: dict[TopicPartition, Broker] = {}
+        for each in topic_partitions:
+            if each.topic in unknown and cluster.missing([each]):
+                continue
+            with suppress(KafkaError):  # Another thread has just forgotten the leader.
+                found[each] = cluster.leader(each)[0]
+        return found
 
     def error(self, topic: str) -> KafkaError | None:
         """Return the error of the last look-up of a topic's leaders, or None."""

@@ -4,7 +4,7 @@ https://kafka.apache.org/documentation/#producer_monitoring
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from spark_kafka_source.client import Sensor
 from spark_kafka_source.client.metrics import Measures
@@ -31,18 +31,16 @@ class ProducerMetrics:
         """1 for each batch that is sent again. The same holds for `splits`."""
         self.splits = Sensor(config)
 
-    def sent(self, batches: Iterable[ProducerBatch]) -> None:
-        """Count a request with these batches."""
+    def sent(self, batches: Collection[ProducerBatch]) -> None:
+        """Count a request with these batches, one or more."""
         now_seconds = time.monotonic()
-        size = record_count = 0
-        for batch in batches:
-            batch_bytes = 0 if batch.encoded is None else batch.encoded.size
-            self._batch_bytes.record(batch_bytes)
-            self._queued_ms.record((now_seconds - batch.created_at_seconds) * 1000)
-            size += batch_bytes
-            record_count += batch.record_count
-        self._bytes.record(size)
-        self._records_by_request.record(record_count)
+        sizes = [0 if each.encoded is None else each.encoded.size for each in batches]
+        self._batch_bytes.record(*sizes)
+        self._queued_ms.record(
+            *((now_seconds - each.created_at_seconds) * 1000 for each in batches)
+        )
+        self._bytes.record(sum(sizes))
+        self._records_by_request.record(sum(each.record_count for each in batches))
 
     @property
     def measures(self) -> Measures:

@@ -1,13 +1,14 @@
 """The parts of one record, checked before the record joins others in a batch."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.producer.serializers import MutableHeaders
 from spark_kafka_source.records import MAX_RECORD_OVERHEAD
+from spark_kafka_source.records.row_encoder import Headers
 from spark_kafka_source.settings import INT64_MAX
 
 _MOST_HEADER_OVERHEAD = 10
@@ -25,28 +26,26 @@ def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None
         raise UnsendableRecordError(topic, "headers", reason) from error
 
 
-def checked_headers(topic: str, headers: MutableHeaders) -> Sequence[tuple[str, bytes | None]]:
-    """Return headers of str and bytes only, so that they cannot fail a batch later."""
-    return [_checked_header(topic, each) for each in headers] if headers else headers
+def checked_headers(topic: str, headers: MutableHeaders) -> Headers:
+    """Return headers as bytes, so that they cannot fail a batch later."""
+    return [_checked_header(topic, each) for each in headers]
 
 
-def _checked_header(topic: str, header: Any) -> tuple[str, bytes | None]:
+def _checked_header(topic: str, header: Any) -> tuple[bytes, bytes | None]:
     try:
         name, data = header
-        str.encode(name)  # Raises for a name that is no string, and for one without UTF-8.
-        return name, None if data is None else bytes(memoryview(data))
+        # `str.encode` raises for a name that is no string, and for one without UTF-8.
+        return str.encode(name), None if data is None else bytes(memoryview(data))
     except (TypeError, ValueError) as error:
         reason = f"{header!r} is no pair of a string, and bytes or None"[:200]
         raise UnsendableRecordError(topic, "headers", reason) from error
 
 
-def record_size(
-    key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]
-) -> int:
+def record_size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     """Return the most bytes that a record takes in a batch, by the formula of Kafka's producer."""
     size = MAX_RECORD_OVERHEAD + len(key or b"") + len(value or b"")
     for name, data in headers:
-        size += _MOST_HEADER_OVERHEAD + len(name.encode()) + len(data or b"")
+        size += _MOST_HEADER_OVERHEAD + len(name) + len(data or b"")
     return size
 
 

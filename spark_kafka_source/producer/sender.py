@@ -212,12 +212,7 @@ class Sender:
                 self._answers.fail(queue, batch, error)
 
     def _send(self, queues: Sequence[PartitionQueue]) -> None:
-        ready: dict[Broker, list[PartitionQueue]] = {}
-        for queue in queues:
-            leader = self._leader_for(queue)
-            if leader is not None:
-                ready.setdefault(leader, []).append(queue)
-        for broker, led in ready.items():
+        for broker, led in self._ready(queues).items():
             if self._has_hung_up(broker):
                 self._client.cluster.forget_leaders_of(each.topic_partition.topic for each in led)
                 self._wake_at(0.0)
@@ -228,7 +223,7 @@ class Sender:
                 self._request(broker, drained)
                 del led[: len(drained)]
                 # The other partitions have not changed, and there may be hundreds.
-                led.extend(queue for queue, _ in drained if self._leader_for(queue) == broker)
+                led.extend(self._ready([queue for queue, _ in drained]).get(broker, ()))
                 if not led:
                     break
 
@@ -244,26 +239,32 @@ class Sender:
         self._unanswered.remove(broker.address)
         return True
 
-    def _leader_for(self, queue: PartitionQueue) -> Broker | None:
-        """Return the leader to which the queue's next batch can go now, or None."""
+    def _ready(self, queues: Sequence[PartitionQueue]) -> dict[Broker, list[PartitionQueue]]:
+        """Return the queues whose next batch can go out now, by the leader that it goes to."""
+        waiting = [each for each in queues if not each.is_empty and self._has_next(each)]
+        leaders = self._leaders.of([each.topic_partition for each in waiting])
+        ready: dict[Broker, list[PartitionQueue]] = {}
+        for queue in waiting:
+            where = queue.topic_partition
+            leader = leaders.get(where)
+            in_flight = [each for each in self._flights if where in each.batches]
+            if leader is not None and all(each.broker == leader for each in in_flight):
+                ready.setdefault(leader, []).append(queue)
+        return ready
+
+    def _has_next(self, queue: PartitionQueue) -> bool:
+        """Whether the queue has a batch that may go out now, to whichever leader."""
         head = self._accumulator.head(queue)
         if head is None:
             opened = queue.open  # Another thread may close it at any time.
             if opened is not None and not queue.waiting:
                 self._wake_at(self._accumulator.ready_at_seconds(opened))
-            return None
+            return False
         if head.encoded is None and head.error is not None:
             self._answers.fail(queue, self._accumulator.take(queue), head.error)
             self._wake_at(0.0)
-            return None
-        if not self._is_turn_of(head, queue):
-            return None
-        try:
-            leader = self._leaders.of(queue.topic_partition)
-        except KafkaError:  # The leader was just forgotten; the next step asks for it.
-            return None
-        in_flight = [each for each in self._flights if queue.topic_partition in each.batches]
-        return leader if all(each.broker == leader for each in in_flight) else None
+            return False
+        return self._is_turn_of(head, queue)
 
     def _is_turn_of(self, head: ProducerBatch, queue: PartitionQueue) -> bool:
         """Whether a batch may go out before the other batches of its partition are answered."""

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
         encode_control_batch,
     )
     from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
-    from spark_kafka_source.records.joining import join_columns
+    from spark_kafka_source.records.joining import as_rows, join_columns
     from spark_kafka_source.records.peek import next_offset
-    from spark_kafka_source.records.row_encoder import Row, encode_rows
+    from spark_kafka_source.records.row_encoder import FEW_ROWS, Row, encode_rows
     from spark_kafka_source.records.split import cut_batch, split_batch
     from spark_kafka_source.records.types import (
         AbortedTransaction,
@@ -62,6 +62,7 @@ __all__ = [
     "CHUNK_BYTES",
     "COLUMNS",
     "COLUMNS_WITH_HEADERS",
+    "FEW_ROWS",
     "HEADER_BYTES",
     "MAX_BATCH_BYTES",
     "MAX_CHUNK_BYTES",
@@ -88,6 +89,7 @@ __all__ = [
     "TimestampOverflowError",
     "TimestampType",
     "UnencodableRowError",
+    "as_rows",
     "batches",
     "chunks",
     "cut_batch",
@@ -117,9 +119,9 @@ if not TYPE_CHECKING:
             "compression": "Compression NO_COMPRESSION",
             "encode": "NO_TIMESTAMP Record encode_batch encode_control_batch",
             "encoded_batch": "EncodedBatch MAX_BATCH_BYTES",
-            "joining": "join_columns",
+            "joining": "as_rows join_columns",
             "peek": "next_offset",
-            "row_encoder": "Row encode_rows",
+            "row_encoder": "FEW_ROWS Row encode_rows",
             "split": "cut_batch split_batch",
             "types": (
                 "AbortedTransaction Bytes Codec ColumnTypeError IsolationLevel RecordLimit "

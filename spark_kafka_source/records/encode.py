@@ -117,7 +117,7 @@ def encode_record(record: Record, timestamp_delta_ms: int, offset_delta: int) ->
     body = b"".join(
         (
             b"\0",  # attributes, all unused
-            encode_varint(_wrapped(timestamp_delta_ms)),
+            encode_varint(wrapped(timestamp_delta_ms)),
             encode_varint(offset_delta),
             _nullable(record.key),
             _nullable(record.value),
@@ -128,7 +128,7 @@ def encode_record(record: Record, timestamp_delta_ms: int, offset_delta: int) ->
     return encode_varint(len(body)) + body
 
 
-def _wrapped(delta: int) -> int:
+def wrapped(delta: int) -> int:
     """Wrap a delta around at 64 bits, as Kafka does."""
     return (delta + (1 << 63)) % (1 << 64) - (1 << 63)
 

@@ -1,4 +1,4 @@
-"""Concatenation of tables of records whose columns have different Arrow types."""
+"""Tables of records whose columns have different Arrow types: joined, or taken apart into rows."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.records.record_columns import COLUMN_NAMES, timestamps
+from spark_kafka_source.records.row_encoder import Headers, Row
 
 _BYTES = pa.large_binary()
 _HEADERS = pa.list_(pa.struct([("key", _BYTES), ("value", _BYTES)]))
@@ -24,6 +25,33 @@ def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.Reco
         names = [each for each in COLUMN_NAMES if each in present] or ["value"]
         pieces = [_alike(each, names, timestamp_ms) for each in pieces]
     return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+
+
+def as_rows(columns: pa.RecordBatch, timestamp_ms: int) -> list[Row]:
+    """Return the rows of a table for `encode_rows`. `timestamp_ms` is that of rows without one.
+
+    The table is one that `encode_columns` takes.
+    """
+    names, count = columns.schema.names, columns.num_rows
+    keys, values = (
+        _octets(columns[name]) if name in names else [None] * count for name in ("key", "value")
+    )
+    headers: list[Headers] = [()] * count
+    if "headers" in names:
+        headers = list(map(_pairs, _headers(columns["headers"]).to_pylist()))
+    given = columns["timestamp"] if "timestamp" in names else None
+    times = timestamps(given, count, timestamp_ms).tolist()
+    return list(zip(keys, values, headers, times, strict=True))
+
+
+def _octets(array: pa.Array) -> list[bytes | None]:
+    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    found: list[bytes | None] = (_bytes(array) if is_text else array).to_pylist()
+    return found
+
+
+def _pairs(headers: list[dict[str, bytes]] | None) -> Headers:
+    return [(each["key"], each["value"]) for each in headers] if headers else ()
 
 
 def _alike(piece: pa.RecordBatch, names: Sequence[str], timestamp_ms: int) -> pa.RecordBatch:

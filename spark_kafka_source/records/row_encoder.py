@@ -9,10 +9,15 @@ from collections.abc import Sequence
 
 from spark_kafka_source.records.batch import HEADER_BYTES
 from spark_kafka_source.records.compression import Compression
+from spark_kafka_source.records.encode import wrapped
 from spark_kafka_source.records.encoded_batch import EncodedBatch
 from spark_kafka_source.records.varints import encode_varint
 
-Headers = Sequence[tuple[str, bytes | None]]
+FEW_ROWS = 400
+"""So many records are encoded sooner one by one than as columns."""
+
+Headers = Sequence[tuple[bytes, bytes | None]]
+"""The headers of a record: the name of each, as UTF-8, and its value."""
 Row = tuple[bytes | None, bytes | None, Headers, int]
 """A single record: its key, value, headers and timestamp in milliseconds."""
 
@@ -53,13 +58,12 @@ def encode_rows(rows: Sequence[Row], compression: Compression) -> EncodedBatch:
 
 
 def _varint(number: int) -> bytes:
-    return _SHORT[number] if 0 <= number < len(_SHORT) else encode_varint(number)
+    return _SHORT[number] if 0 <= number < len(_SHORT) else encode_varint(wrapped(number))
 
 
 def _encoded(headers: Headers) -> list[bytes]:
     found = [_varint(len(headers))]
     for name, data in headers:
-        key = name.encode()
-        found += (_varint(len(key)), key)
+        found += (_varint(len(name)), name)
         found += (_NULL,) if data is None else (_varint(len(data)), data)
     return found

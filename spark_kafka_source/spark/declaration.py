@@ -4,7 +4,7 @@ The declaration gives the parsing, hints at misspelt names, the warnings of opti
 and the tables of `docs/options.md` (`python -m tests.spark.options_table`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Flag, auto
 from types import MappingProxyType
@@ -35,7 +35,6 @@ class Use(Flag):
 class Option(Generic[T_co]):
     """The name of an option, its values, and its meaning in a sentence without a full stop.
 
-    `since` is the first version of Spark that the option needs, if that is not the oldest one.
     `instead` is the advice to a reader that is given an option for writing.
     """
 
@@ -43,7 +42,6 @@ class Option(Generic[T_co]):
     kind: Kind[T_co]
     meaning: str
     use: Use = Use.READ
-    since: str = ""
     instead: str = ""
 
     def of(self, texts: Texts) -> T_co:
@@ -51,9 +49,9 @@ class Option(Generic[T_co]):
         return self.kind.read(self.name, texts)
 
 
-def option(name: str, kind: Kind[T], meaning: str, use: Use = Use.READ, *, since: str = "") -> T:
+def option(name: str, kind: Kind[T], meaning: str, use: Use = Use.READ) -> T:
     """Declare a field that holds the value of one option."""
-    declared = Option(name, kind, meaning, use, since)
+    declared = Option(name, kind, meaning, use)
     return read_by(declared.of, declared)
 
 
@@ -82,14 +80,6 @@ def read_options(config_type: type[T], texts: Texts, **known: object) -> T:
         if _READ in each.metadata
     }
     return config_type(**known, **found)
-
-
-def given_since(found: Any, version: str) -> Iterator[str]:
-    """Yield the names of the given options that need this version of Spark."""
-    for each in fields(found):
-        if getattr(found, each.name) is not None:
-            options = each.metadata.get(_OPTIONS, ())
-            yield from (one.name for one in options if one.since == version)
 
 
 def of_kafka(

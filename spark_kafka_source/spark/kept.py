@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ _MOST_KEPT = 8
 @dataclass(eq=False, slots=True)
 class _Idle(Generic[Item]):
     item: Item
-    timer: threading.Timer
+    until_seconds: float
+    """The monotonic time until which it is kept."""
 
 
 class Kept(Generic[Key, Item]):
@@ -42,36 +44,44 @@ class Kept(Generic[Key, Item]):
         """Keep nothing, and close nothing."""
         self._lock = threading.Lock()
         self._idle: dict[Key, _Idle[Item]] = {}
+        """The items in the order in which their times end."""
+        self._timer: threading.Timer | None = None
 
     def take(self, key: Key) -> Item:
         """Return an item that only the caller uses until it is put back."""
         with self._lock:
             found = self._idle.pop(key, None)
-        if found is None:
-            return self._make(key)
-        found.timer.cancel()
-        return found.item
+        return self._make(key) if found is None else found.item
 
     def put(self, key: Key, item: Item) -> None:
         """Keep an item after use without an error, or close it if enough are kept."""
-        timer = threading.Timer(self._idle_seconds, self._close_idle, (key, item))
-        timer.daemon = True
         with self._lock:
             is_kept = key not in self._idle and len(self._idle) < _MOST_KEPT
             if is_kept:
-                self._idle[key] = _Idle(item, timer)
-        if is_kept:
-            timer.start()
-        else:
+                self._idle[key] = _Idle(item, time.monotonic() + self._idle_seconds)
+                self._watch()
+        if not is_kept:
             self._close(item)
 
-    def _close_idle(self, key: Key, item: Item) -> None:
+    def _watch(self) -> None:
+        """Have one timer for all items: a thread for each task would cost more than its wait."""
+        if self._timer is None and self._idle:
+            until_seconds = next(iter(self._idle.values())).until_seconds
+            timer = threading.Timer(until_seconds - time.monotonic(), self._close_idle)
+            timer.daemon = True
+            timer.start()
+            self._timer = timer
+
+    def _close_idle(self) -> None:
+        """Close the items whose time is over, and wait for the next one."""
         with self._lock:
-            found = self._idle.get(key)
-            if found is None or found.item is not item:
-                return  # A task has taken it first.
-            del self._idle[key]
-        self._close(item)
+            self._timer = None
+            now_seconds = time.monotonic()
+            over = [key for key, each in self._idle.items() if each.until_seconds <= now_seconds]
+            closed = [self._idle.pop(key).item for key in over]
+            self._watch()
+        for each in closed:
+            self._close(each)
 
     @contextmanager
     def lent(self, key: Key) -> Iterator[Item]:

@@ -38,8 +38,7 @@ class LagListener(StreamingQueryListener):
     """Pass the lag of `format("pykafka")` queries to a callback, and log its sum at INFO.
 
     `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's. An
-    exception that it raises is logged. Before Spark 4.2, a micro-batch reads everything up to the
-    time of its plan, so `lag` is 0.
+    exception that it raises is logged.
 
     With the `options` of a query, which must have `kafka.group.id`, the listener commits the
     query's offsets to that group. It commits when a micro-batch ends, not when the next one begins;
@@ -129,7 +128,8 @@ def _parsed(text: str) -> Any:
 
 
 def _lag(end: SourceOffset, latest: SourceOffset | None) -> Lag:
-    reach = latest.offsets if latest else {}
+    # Before Spark 4.2 the latest offset is the end of a micro-batch, and carries the logs' ends.
+    reach = {**latest.offsets, **latest.log_ends} if latest else {}
     return {
         each: max(reach[each] - offset, 0)
         for each, offset in sorted(end.offsets.items())

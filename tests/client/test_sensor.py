@@ -41,6 +41,16 @@ def test_a_sensor_forgets_what_is_older_than_its_windows() -> None:
     assert (sensor.count, sensor.total) == (4, 43)
 
 
+def test_values_of_one_moment_are_recorded_at_once_as_one_by_one() -> None:
+    clock = Clock()
+    at_once, one_by_one = (Sensor(clock=clock.monotonic) for _ in range(2))
+    at_once.record(3, 9, 6)
+    for value in (3, 9, 6):
+        one_by_one.record(value)
+    assert figures(at_once) == figures(one_by_one)
+    assert (at_once.count, at_once.total) == (3, 18)
+
+
 def test_the_windows_are_as_many_and_as_long_as_they_are_set() -> None:
     clock = Clock()
     sensor, of_four = (Sensor(SensorConfig(each, 1_000), clock.monotonic) for each in (1, 4))

@@ -27,7 +27,6 @@ from tests.spark.traffic import (
     Writer,
     batch,
     failure,
-    sizes,
     stream,
     values,
     wait_until,
@@ -287,22 +286,6 @@ def test_values_are_columns_both_ways(session: SparkSession, events: Events, run
 
 def exactly(target: Events) -> dict[str, Any]:
     return to(target, deliveryGuarantee="exactly-once")
-
-
-def test_a_limit_is_kept_or_refused_by_name(
-    session: SparkSession, events: Events, run: Run, start: Start
-) -> None:
-    events.fill(10)
-    frame = stream(session, events.options(maxOffsetsPerTrigger=4))
-    if FROM_SPARK_4_2:
-        sink = Batches()
-        query = run(frame, sink)
-        assert [size for size in sizes(query) if size] == [4, 4, 2]
-        assert len(sink.values) == 10
-    else:
-        text = failure(start(frame.writeStream.format("noop")))
-        assert "Option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer" in text
-        assert f"this is Spark {pyspark.__version__}" in text
 
 
 def test_a_topic_made_anew_is_data_loss_of_that_name(

@@ -11,12 +11,13 @@ from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ClosedError, LocalError
 from spark_kafka_source.net import Address, Deadline, readable
 from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
-from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.accumulator import Accumulator, Part, PartitionQueue
 from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.records import EncodedBatch, Row, encode_columns
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1
+from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1, T2
 from tests.records.batches import rows_of
 
 SIZE = 100
@@ -55,9 +56,19 @@ def encoded(*numbers: int) -> EncodedBatch:
     return batch
 
 
-def put(accumulator: Accumulator, *numbers: int, where: TopicPartition = T0) -> None:
+def put(
+    accumulator: Accumulator, *numbers: int, where: TopicPartition = T0, size: int = SIZE
+) -> Run:
+    """Add rows one by one. Return the place of the last one."""
     for number in numbers:
-        accumulator.append(where, row(number), SIZE)
+        (run,) = accumulator.append([Part(where, [row(number)], size)])
+    return run
+
+
+def put_columns(accumulator: Accumulator, *numbers: int, where: TopicPartition = T0) -> Run:
+    rows = columns(*numbers)
+    (run,) = accumulator.append([Part(where, rows, len(rows) * SIZE)])
+    return run
 
 
 def heads(accumulator: Accumulator, where: TopicPartition = T0) -> list[list[int]]:
@@ -85,7 +96,7 @@ def test_a_batch_takes_records_up_to_its_size(accumulator: Accumulator) -> None:
 
 def test_a_record_that_does_not_fit_begins_the_next_batch(accumulator: Accumulator) -> None:
     put(accumulator, 0, 1)
-    accumulator.append(T0, row(2), 2 * SIZE)
+    put(accumulator, 2, size=2 * SIZE)
     assert heads(accumulator) == [[0, 1]]
     put(accumulator, 3)
     assert heads(accumulator) == [[2, 3]]
@@ -93,7 +104,7 @@ def test_a_record_that_does_not_fit_begins_the_next_batch(accumulator: Accumulat
 
 def test_a_record_larger_than_a_batch_is_one_by_itself(accumulator: Accumulator) -> None:
     put(accumulator, 0)
-    accumulator.append(T0, row(1), 30 * SIZE)
+    put(accumulator, 1, size=30 * SIZE)
     put(accumulator, 2)
     assert heads(accumulator) == [[0], [1]]
 
@@ -107,15 +118,58 @@ def test_a_batch_is_no_larger_than_the_whole_buffer() -> None:
 
 def test_rows_and_columns_keep_the_order_in_which_they_were_given(accumulator: Accumulator) -> None:
     put(accumulator, 0)
-    run = accumulator.append_columns(T0, columns(1, 2), 2 * SIZE)
+    run = put_columns(accumulator, 1, 2)
     assert (run.first, run.count) == (1, 2)
-    assert accumulator.room_in(T0) == 3 * SIZE
-    run = accumulator.append_columns(T0, columns(3), SIZE)
-    assert accumulator.room_in(T0) == 2 * SIZE
-    delivery, number = accumulator.append(T0, row(4), SIZE)
-    assert (delivery, number) == (run.delivery, 1)
+    run = put_columns(accumulator, 3)
+    assert put(accumulator, 4) == Run(run.delivery, 1, 1)
     put(accumulator, 5)
     assert heads(accumulator) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_rows_of_several_partitions_are_added_at_once_and_wake_the_sender_once(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[int] = []
+    monkeypatch.setattr(accumulator.wakeup, "wake", lambda: woken.append(1))
+    parts = [
+        Part(T0, [row(0), row(1)], 2 * SIZE),
+        Part(T1, columns(2), SIZE, range(7, 8)),
+        Part(T0, [row(3), row(4)], 2 * SIZE),
+    ]
+    runs = accumulator.append(parts)
+    assert len(woken) == 1
+    assert [(each.first, each.count, each.rows) for each in runs] == [
+        (0, 2, None),
+        (0, 1, range(7, 8)),
+        (0, 2, None),
+    ]
+    assert runs[0].delivery is not runs[2].delivery, "all four rows do not fit into a batch"
+    assert heads(accumulator) == [[0, 1]]
+    accumulator.append(parts[1:2])
+    assert len(woken) == 1, "no batch is new, and none is full"
+    accumulator.close_open()
+    assert (heads(accumulator), heads(accumulator, T1)) == ([[3, 4]], [[2, 2]])
+
+
+def test_of_several_parts_that_are_interrupted_none_is_half_added(
+    accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = OpenBatch.append
+
+    def interrupt(opened: OpenBatch, rows: Any, size: int) -> int:
+        if opened.topic_partition == T1:
+            raise KeyboardInterrupt
+        return append(opened, rows, size)
+
+    monkeypatch.setattr(OpenBatch, "append", interrupt)
+    parts = [Part(each, [row(number)], SIZE) for number, each in enumerate((T0, T1, T2))]
+    with pytest.raises(KeyboardInterrupt):
+        accumulator.append(parts)
+    monkeypatch.undo()
+    put(accumulator, 3)
+    put(accumulator, 4, where=T1)
+    accumulator.close_open()
+    assert [heads(accumulator, each) for each in (T0, T1)] == [[[0, 3]], [[4]]]
 
 
 def test_a_whole_batch_goes_out_behind_what_was_given_before_it(accumulator: Accumulator) -> None:
@@ -132,11 +186,7 @@ def test_partitions_have_batches_of_their_own(accumulator: Accumulator) -> None:
     put(accumulator, 1, where=T1)
     assert heads(accumulator) == [[0, 2, 4]]
     assert heads(accumulator, T1) == []
-    assert (accumulator.queued(T0), accumulator.queued(T1), accumulator.room_in(T1)) == (
-        0,
-        0,
-        2 * SIZE,
-    )
+    assert (accumulator.queued(T0), accumulator.queued(T1)) == (0, 0)
     assert [each.topic_partition for each in accumulator.queues()] == [T1]
 
 
@@ -270,7 +320,7 @@ def test_a_record_whose_adding_is_interrupted_harms_no_other(
 
 def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> None:
     accumulator = accumulator_of(batch_size=1_000, buffer_memory=10_000)
-    accumulator.append(T0, row(1), 1_000)
+    put(accumulator, 1, size=1_000)
     queue = accumulator.queue(T0)
     batch = accumulator.take(queue)
     assert batch.encoded is not None
@@ -306,7 +356,7 @@ def test_a_whole_batch_has_as_much_room_as_it_takes() -> None:
 
 def test_a_batch_that_is_over_before_it_is_encoded_gives_its_room_back_once() -> None:
     accumulator = accumulator_of(batch_size=1_000, buffer_memory=10_000)
-    accumulator.append(T0, row(1), 900)
+    put(accumulator, 1, size=900)
     queue = accumulator.queue(T0)
     assert queue.open is not None
     closed: list[tuple[OpenBatch, ProducerBatch]] = []
@@ -342,9 +392,9 @@ def test_where_there_is_no_room_in_time_nothing_is_taken() -> None:
     accumulator = accumulator_of(buffer_memory=2 * SIZE, batch_size=10 * SIZE, max_block_ms=0)
     put(accumulator, 0)
     with pytest.raises(BufferFullError):
-        accumulator.append(T0, row(1), 2 * SIZE)
+        put(accumulator, 1, size=2 * SIZE)
     with pytest.raises(BufferFullError):
-        accumulator.append_columns(T0, columns(1), 2 * SIZE)
+        accumulator.append([Part(T0, columns(1), 2 * SIZE)])
     assert accumulator.memory.free == SIZE
     put(accumulator, 2)
     assert heads(accumulator) == [[0, 2]]
@@ -406,7 +456,7 @@ def test_what_is_refused_leaves_nothing_behind_and_the_first_reason_counts(
     with pytest.raises(ClosedError, match="the producer is closed"):
         accumulator.raise_if_refused()
     with pytest.raises(ClosedError):
-        accumulator.append_columns(T1, columns(1), SIZE)
+        put_columns(accumulator, 1, where=T1)
     assert accumulator.memory.free == free
     assert heads(accumulator) == [[0]], "what is there is sent at once"
 
@@ -429,9 +479,8 @@ def test_many_threads_lose_and_double_nothing() -> None:
 
     def fill(thread: int) -> None:
         for number in range(0, count, 2):
-            accumulator.append(T0, row(thread * count + number), SIZE)
-            each = columns(thread * count + number + 1)
-            accumulator.append_columns(T0, each, SIZE)
+            put(accumulator, thread * count + number)
+            put_columns(accumulator, thread * count + number + 1)
 
     found: list[int] = []
     filling = [threading.Thread(target=fill, args=[each], daemon=True) for each in range(threads)]

@@ -27,7 +27,7 @@ def row(value: bytes | None, **rest: Any) -> Row:
 def closed_batch(count: int, compression: Compression = NO_COMPRESSION) -> ProducerBatch:
     opened = OpenBatch(T0)
     for number in range(count):
-        opened.append(row(b"%d" % number), 100)
+        opened.append([row(b"%d" % number)], 100)
     batch = opened.close()
     batch.encoded = opened.encode(compression, 0)
     return batch
@@ -40,13 +40,13 @@ def values_of(batch: ProducerBatch) -> list[bytes | None]:
 
 def test_records_are_numbered_as_they_come_one_by_one_or_in_columns() -> None:
     opened = OpenBatch(T0)
-    assert opened.append(row(b"a", key=b"k", headers=[("h", None)]), 10) == 0
-    assert opened.append(row(None), 20) == 1
+    assert opened.append([row(b"a", key=b"k", headers=[(b"h", None)])], 10) == 0
+    assert opened.append([row(None)], 20) == 1
     columns = pa.RecordBatch.from_pydict(
         {"value": ["c", "d"], "timestamp": pa.array([1_000_000, None], pa.timestamp("us"))}
     )
-    assert opened.append_columns(columns, 30) == 2
-    assert opened.append(row(b"e"), 40) == 4
+    assert opened.append(columns, 30) == 2
+    assert opened.append([row(b"e")], 40) == 4
     assert (opened.record_count, opened.size) == (5, 100)
     batch = opened.close()
     assert (batch.record_count, batch.reserved_bytes, batch.first) == (5, 100, 0)
@@ -59,7 +59,7 @@ def test_records_are_numbered_as_they_come_one_by_one_or_in_columns() -> None:
 def test_times_far_apart_are_kept() -> None:
     opened = OpenBatch(T0)
     for timestamp_ms in (0, 9_223_372_036_854_775, 5):
-        opened.append(row(b"", timestamp_ms=timestamp_ms), 100)
+        opened.append([row(b"", timestamp_ms=timestamp_ms)], 100)
     opened.close()
     rows = rows_of(opened.encode(NO_COMPRESSION, 0).to_bytes())
     assert [each.timestamp_ms for each in rows] == [0, 9_223_372_036_854_775, 5]
@@ -128,6 +128,6 @@ def test_batches_are_in_the_order_of_their_first_sending() -> None:
 
 def test_a_batch_that_is_not_encoded_has_no_parts() -> None:
     opened = OpenBatch(T0)
-    opened.append(row(b"a"), 10)
+    opened.append([row(b"a")], 10)
     with pytest.raises(ValueError, match="not encoded yet"):
         opened.close().split(1, NO_COMPRESSION)

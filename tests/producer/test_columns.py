@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.producer import columns as columns_module
+from spark_kafka_source.producer.accumulator import Part
 from spark_kafka_source.producer.columns import (
     Piece,
     append,
@@ -216,7 +217,7 @@ def test_each_partition_gets_its_rows_in_order_in_batches_of_the_right_size(
 ) -> None:
     accumulator = accumulator_of(batch_size=batch_size, buffer_memory=1 << 30)
     for _ in range(before):
-        accumulator.append(T0, (None, b"-1", [], 0), 100)
+        accumulator.append([Part(T0, [(None, b"-1", [], 0)], 100)])
     padded = [b"%d" % number + b" " * size for number, (_, size) in enumerate(rows)]
     (piece,) = pieces(batch_of(value=padded, other=[1] * len(rows)))
     where = np.array([partition for partition, _ in rows])

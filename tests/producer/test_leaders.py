@@ -38,13 +38,12 @@ class Looking:
 
     def look(self, *wanted: TopicPartition) -> list[int | None]:
         """Ask for partitions, step until there is an answer, and return their leaders."""
-        for each in wanted:
-            self.leaders.of(each)
+        self.leaders.of(wanted)
         settle(self.conversations)
         return [self.node(each) for each in wanted]
 
     def node(self, where: TopicPartition) -> int | None:
-        found = self.leaders.of(where)
+        found = self.leaders.of([where]).get(where)
         return None if found is None else found.node_id
 
 

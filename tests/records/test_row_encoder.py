@@ -4,12 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.producer.batch import columns_of
-from spark_kafka_source.records import Codec, Compression, Row, encode_columns, encode_rows
+from spark_kafka_source.records import (
+    Codec,
+    Compression,
+    Row,
+    as_rows,
+    encode_columns,
+    encode_rows,
+)
 from spark_kafka_source.settings import INT64_MAX
+from tests.records.record_tables import NOW_MS, RecordTable, record_tables
+from tests.records.strategies import untimed
 
 data = st.none() | st.binary(max_size=20) | st.integers(0, 9_000).map(bytes)
-headers = st.lists(st.tuples(st.text(max_size=5), data), max_size=3)
-times = st.integers(0, INT64_MAX) | st.integers(1_700_000_000_000, 1_700_000_000_100)
+headers = st.lists(st.tuples(st.text(max_size=5).map(str.encode), data), max_size=3)
+times = st.sampled_from([-1, 0, INT64_MAX]) | st.integers(1_700_000_000_000, 1_700_000_000_100)
 rows = st.lists(st.tuples(data, data, headers, times), min_size=1, max_size=70)
 
 
@@ -25,3 +34,14 @@ def test_the_bytes_are_those_of_columns(given_rows: list[Row], codec: Codec) -> 
     found = encode_rows(given_rows, compression)
     assert found.to_bytes() == expected.to_bytes()
     assert found.uncompressed_bytes == expected.uncompressed_bytes
+
+
+@untimed
+@given(record_tables(min_size=1), st.integers(0, 3))
+def test_the_rows_of_columns_of_any_types_make_the_bytes_of_the_columns(
+    table: RecordTable, start: int
+) -> None:
+    columns = table.columns.slice(min(start, table.columns.num_rows - 1))
+    (expected,) = encode_columns(columns, timestamp_ms=NOW_MS, max_batch_bytes=1 << 30)
+    found = encode_rows(as_rows(columns, NOW_MS), Compression(Codec.NONE))
+    assert found.to_bytes() == expected.to_bytes()

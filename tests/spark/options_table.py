@@ -120,8 +120,7 @@ def _default(option: Option[Any]) -> str:
 
 def _meaning(option: Option[Any], use: Use) -> str:
     """Return the option's meaning, and for which queries it is."""
-    since = f"Spark {option.since}+" if option.since else ""
-    where = ", ".join(filter(None, (_FOR.get(option.use & use, ""), since)))
+    where = _FOR.get(option.use & use)
     return f"{option.meaning} ({where})" if where else option.meaning
 
 

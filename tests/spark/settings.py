@@ -9,7 +9,6 @@ import pytest
 from pyspark import cloudpickle
 
 from spark_kafka_source.spark.options import parse_source_options
-from spark_kafka_source.spark.source.admission import HAS_ADMISSION_CONTROL
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.topic_partition import TopicPartition
@@ -17,11 +16,6 @@ from spark_kafka_source.topic_partition import TopicPartition
 BOOTSTRAP_SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 A0, A1, A2, A10 = (TopicPartition("a", partition) for partition in (0, 1, 2, 10))
 B0 = TopicPartition("b", 0)
-
-needs_admission_control = pytest.mark.skipif(
-    not HAS_ADMISSION_CONTROL,
-    reason="Spark before 4.2 has no admission control for Python data sources",
-)
 
 T = TypeVar("T")
 Plan = Callable[..., OffsetPlanner]

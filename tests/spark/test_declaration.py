@@ -14,7 +14,6 @@ from spark_kafka_source.spark.declaration import (
     Option,
     Use,
     combined,
-    given_since,
     of_kafka,
     option,
     options_of,
@@ -35,7 +34,7 @@ def _wanted(texts: Texts) -> str:
 class Declaring:
     known: str
     tasks: int = option("minTasks", like(4, minimum=1), "how many")
-    most: int | None = option("maxRows", if_given(like(9)), "at most", since="9.1")
+    most: int | None = option("maxRows", if_given(like(9)), "at most")
     both: tuple[int, int] = combined(
         lambda a, b: (a, b), Option("First", like(1), ""), Option("Second", like(2), "")
     )
@@ -55,11 +54,6 @@ def test_a_field_is_all_that_an_option_takes() -> None:
 def test_options_are_read_in_the_order_of_the_fields() -> None:
     with pytest.raises(ConfigurationError, match="'minTasks': found '0'"):
         read_options(Declaring, {"maxrows": "x", "mintasks": "0"}, known="")
-
-
-def test_which_options_of_a_version_are_given() -> None:
-    assert [*given_since(read_options(Declaring, {"maxrows": "1"}, known=""), "9.1")] == ["maxRows"]
-    assert not [*given_since(read_options(Declaring, {}, known=""), "9.1")]
 
 
 OF_EACH = (

@@ -1,6 +1,7 @@
 """Items that a worker keeps between tasks, with producers as an example."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -70,23 +71,34 @@ def test_one_that_is_idle_for_long_is_closed(makes: Makes) -> None:
     assert kept.take(config()) is makes.made[0]
 
 
-def test_one_that_a_task_takes_is_not_closed_under_it(
+def test_one_timer_closes_idle_items_and_none_that_a_task_takes(
     makes: Makes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timers: list[Any] = []
 
     class Timer:
-        def __init__(self, _: float, function: Any, arguments: Any) -> None:
-            self.end = lambda: function(*arguments)
+        def __init__(self, seconds: float, end: Any) -> None:
+            self.seconds, self.end = seconds, end
             timers.append(self)
 
         def start(self) -> None: ...
 
-        def cancel(self) -> None: ...  # Too late: the timer has begun.
-
     monkeypatch.setattr(threading, "Timer", Timer)
-    kept = stock(makes)
-    kept.put(config(), kept.take(config()))
-    taken = kept.take(config())
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    kept = stock(makes, idle_seconds=10.0)
+    first, second = kept.take(config(1)), kept.take(config(2))
+    kept.put(config(1), first)
+    clock[0] = 104.0
+    kept.put(config(2), second)
+    assert kept.take(config(1)) is first
+    assert [each.seconds for each in timers] == [10.0], "one for all items"
+    clock[0] = 110.0
     timers[0].end()
-    assert not taken.calls
+    assert not first.calls + second.calls
+    assert [each.seconds for each in timers] == [10.0, 4.0]
+    clock[0] = 114.0
+    timers[1].end()
+    assert second.calls == ["close within 5.0 s"]
+    kept.put(config(1), first)
+    assert [each.seconds for each in timers] == [10.0, 4.0, 10.0], "none runs while none is kept"

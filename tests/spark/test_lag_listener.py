@@ -138,6 +138,16 @@ def test_reading_the_lag_leads_to_the_latest(partitions: dict[int, tuple[int, in
     assert all(ends[each] + lag[each] == max(latest[each], ends[each]) for each in ends)
 
 
+def test_before_spark_4_2_the_end_of_a_micro_batch_carries_what_is_left() -> None:
+    """These versions report the end of a micro-batch as the latest offset, too."""
+    end = SourceOffset({A0: 3, A1: 5}, log_ends={A0: 10}).to_json()
+    assert lags(source(end, end)) == [{A0: 7, A1: 0}]
+    # With Trigger.AvailableNow they report the end that the next micro-batch would have.
+    assert lags(source(end, SourceOffset({A0: 6, A1: 5}, log_ends={A0: 11}).to_json())) == [
+        {A0: 8, A1: 0}
+    ]
+
+
 @pytest.mark.parametrize("latest", [None, "None", "null", {"a": {"0": 9}}])
 def test_where_the_latest_is_missing_the_lag_is_not_said_to_be_zero(
     latest: Any, caplog: pytest.LogCaptureFixture

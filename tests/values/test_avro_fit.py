@@ -121,8 +121,11 @@ def check_one(by: AvroWriter, row: pa.Scalar, right: bytes | None) -> None:
 
 
 def _is_cut(kind: pa.DataType) -> bool:
-    """Whether Python's value may be less than the column's: a date64 within a day."""
-    return "date64" in str(kind)
+    """Whether Python's value may be less than the column's.
+
+    A date64 may lie within a day. Beside pandas, pyarrow cuts a time of nanoseconds.
+    """
+    return any(each in str(kind) for each in ("date64", "time64[ns]"))
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.long)])

@@ -1,6 +1,7 @@
-"""Spark's admission control, from 4.2 on. Earlier versions get stand-ins to load the reader."""
+"""Spark's admission control, from 4.2 on. For Spark 4.0 and 4.1 the same limits, without Spark."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -17,39 +18,47 @@ except ImportError:  # Spark 4.0 and 4.1
     HAS_ADMISSION_CONTROL = False
 
     class ReadLimit:  # type: ignore[no-redef]
-        """A stand-in: these versions never give this limit."""
+        """A limit of a micro-batch."""
 
+    @dataclass(frozen=True)
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
-        """A stand-in: these versions never give this limit."""
+        """No limit."""
 
     @dataclass(frozen=True)
     class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
-        """A stand-in: these versions never give this limit."""
+        """At most so many bytes."""
 
         max_bytes: int
 
     @dataclass(frozen=True)
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
-        """A stand-in: these versions never give this limit."""
+        """At most so many rows."""
 
         max_rows: int
 
     @dataclass(frozen=True)
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
-        """A stand-in: these versions never give this limit."""
+        """At least so many rows."""
 
         min_rows: int
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A stand-in: in these versions `AvailableNow` reads all rows in one micro-batch."""
+        """Nothing: these versions make one micro-batch of a run with `Trigger.AvailableNow`."""
 
 
-SINCE = "4.2"
-"""The first version of Spark with admission control for Python data sources."""
+class LimitsWithAvailableNow(Enum):
+    """The values of `limitsWithAvailableNow`: what is said of limits before Spark 4.2."""
+
+    WARN = "each start warns that a run with AvailableNow ends after one limited micro-batch"
+    ACCEPT = "nothing is said"
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
 
 __all__ = [
     "HAS_ADMISSION_CONTROL",
-    "SINCE",
+    "LimitsWithAvailableNow",
     "ReadAllAvailable",
     "ReadLimit",
     "ReadMaxBytes",

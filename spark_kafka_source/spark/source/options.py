@@ -25,7 +25,7 @@ from spark_kafka_source.spark.declaration import (
     read_options,
 )
 from spark_kafka_source.spark.kinds import Texts, byte_size, duration_ms, if_given, like, parsed
-from spark_kafka_source.spark.source.admission import SINCE
+from spark_kafka_source.spark.source.admission import LimitsWithAvailableNow
 from spark_kafka_source.spark.source.bounds import (
     ENDING,
     STARTING,
@@ -107,7 +107,6 @@ _MANAGED_GROUP = Option(
     like(False),
     "the query is a member of `kafka.group.id`, and reads what the group assigns to it",
     Use.STREAM_READ,
-    since=SINCE,
 )
 
 
@@ -208,26 +207,30 @@ class SourceOptions:
         if_given(like(10_000, minimum=1)),
         "read about this many offsets in a micro-batch; each partition gets a share by its lag",
         Use.STREAM_READ,
-        since=SINCE,
     )
     min_offsets_per_trigger: int | None = option(
         "minOffsetsPerTrigger",
         if_given(like(10_000, minimum=1)),
         "wait for this many offsets before a micro-batch, but no longer than `maxTriggerDelay`",
         Use.STREAM_READ,
-        since=SINCE,
     )
     max_bytes_per_trigger: int | None = option(
         "maxBytesPerTrigger",
         if_given(byte_size("64m", range(1, 2**63))),
         "read about this many bytes in a micro-batch, compressed as in the log",
         Use.STREAM_READ,
-        since=SINCE,
     )
     max_trigger_delay_ms: int = option(
         "maxTriggerDelay",
         duration_ms("15m"),
         "how long to wait for `minOffsetsPerTrigger`",
+        Use.STREAM_READ,
+    )
+    limits_with_available_now: LimitsWithAvailableNow = option(
+        "limitsWithAvailableNow",
+        like(LimitsWithAvailableNow.WARN),
+        "on Spark 4.0 and 4.1 a run with `AvailableNow` ends after one limited micro-batch: warn "
+        "of it at each start, or accept it",
         Use.STREAM_READ,
     )
     poll_timeout_ms: int = option(

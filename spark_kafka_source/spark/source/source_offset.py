@@ -1,9 +1,10 @@
 """A query's offset in Spark's checkpoint, in the formats of this package and of Spark's connector.
 
 Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. Releases after 0.2.0 also
-write the cluster's id (KIP-78) into it, which 0.2.0 passes over. Offsets of Spark's own
-connector, `{"topic": {"0": 23}}`, are read as well, so that its checkpoints can be continued.
-Spark compares offsets as strings, so they are sorted by topic, then by partition number.
+write the cluster's id (KIP-78) into it, and on Spark before 4.2 the ends of the logs. 0.2.0 passes
+over both. Offsets of Spark's own connector, `{"topic": {"0": 23}}`, are read as well, so that its
+checkpoints can be continued. Spark compares offsets as strings, so they are sorted by topic, then
+by partition number.
 """
 
 import json
@@ -35,6 +36,7 @@ class SourceOffset:
     replay reads the same rows, even if the topics have changed. `leader_epochs` are the epochs
     under which the ends were found. `initial` marks the offset before the first micro-batch, which
     has no partition. `cluster_id` is empty in older checkpoints, and if brokers give none.
+    `log_ends` has the ends of the logs that reached further than `offsets` when it was planned.
     """
 
     offsets: Offsets
@@ -43,6 +45,7 @@ class SourceOffset:
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     initial: bool = False
     cluster_id: str = ""
+    log_ends: Offsets = field(default_factory=dict)
 
     def follows(self, before: "SourceOffset") -> bool:
         """Whether all partitions without an entry in `starts` go on from `before`."""
@@ -65,6 +68,8 @@ class SourceOffset:
             found["topicIds"] = {name: str(id_) for name, id_ in sorted(self.topic_ids.items())}
         if self.cluster_id:
             found["clusterId"] = self.cluster_id
+        if self.log_ends:
+            found["logEnds"] = by_topic(self.log_ends)
         if self.initial:
             found["initial"] = True
         return found
@@ -103,6 +108,7 @@ class SourceOffset:
             topic_ids={name: UUID(text) for name, text in found.get("topicIds", {}).items()},
             initial=bool(found.get("initial", False)),
             cluster_id=_text(found.get("clusterId", "")),
+            log_ends=_by_partition(found.get("logEnds", {})),
         )
 
 

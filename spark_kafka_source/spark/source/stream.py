@@ -10,32 +10,21 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from spark_kafka_source import groups
 from spark_kafka_source.client import UNKNOWN_TOPIC
-from spark_kafka_source.errors import (
-    BrokerError,
-    ConfigurationError,
-    KafkaTimeoutError,
-    UnsupportedVersionError,
-)
+from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.spark.declaration import given_since
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.admission import (
     HAS_ADMISSION_CONTROL,
-    SINCE,
-    ReadAllAvailable,
     ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
-    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
-from spark_kafka_source.spark.source.byte_limit import ByteLimit
 from spark_kafka_source.spark.source.cluster_moves import has_moved
 from spark_kafka_source.spark.source.continuity import (
     Gone,
@@ -47,12 +36,13 @@ from spark_kafka_source.spark.source.continuity import (
 )
 from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.source.group_commits import GroupCommits
+from spark_kafka_source.spark.source.limits import Limits, limit_of, warn_of_available_now
 from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.pace import Pace
 from spark_kafka_source.spark.source.planner import OffsetPlanner
-from spark_kafka_source.spark.source.planning import limit_offsets
+from spark_kafka_source.spark.source.position import Position
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 
 if TYPE_CHECKING:
@@ -68,36 +58,27 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream from `startingOffsets` (default latest) on, then from the checkpoint on."""
 
     def __init__(self, options: SourceOptions) -> None:
-        _refuse_unsupported(options)
+        if options.ending is not None:
+            raise ConfigurationError(
+                options.ending.option, "is given", "A stream has no end: leave it out"
+            )
         self._options = options
-        # None as long as Spark has not given the query's position.
-        self._position: SourceOffset | None = None
-        self._position_unknown = False
+        self._position = Position()
         self._ends = LogEnds({})
         self._gone: Gone = {}
         self._available_now = False
         self._pinned: LogEnds | None = None
-        self._last_batch_seconds: float | None = None
         self._pace = Pace()
 
     # -- on the driver ---------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:
         """Return a constant: the first micro-batch looks up `startingOffsets`, and keeps them."""
-        # Spark asks twice for the first micro-batch, the second time after `latestOffset`.
-        self._position = self._position or INITIAL
         return INITIAL.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return the first limit per trigger that is given: Spark takes only one."""
-        options = self._options
-        if options.max_offsets_per_trigger is not None:
-            return ReadMaxRows(options.max_offsets_per_trigger)
-        if options.max_bytes_per_trigger is not None:
-            return ReadMaxBytes(options.max_bytes_per_trigger)
-        if options.min_offsets_per_trigger is not None:
-            return ReadMinRows(options.min_offsets_per_trigger)
-        return ReadAllAvailable()
+        return limit_of(self._options)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Make the next `latestOffset` pin the latest offsets. Later rows wait for the next run."""
@@ -109,22 +90,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the end of the next micro-batch; `start` again if nothing is new.
 
         `start` is the end of the last finished micro-batch, so it is committed to the group here.
-        Spark before 4.2 gives neither argument. Raises `DataLossError` if records to read are gone,
-        unless `failOnDataLoss` is false.
+        Spark before 4.2 gives neither argument; see `Position`. Raises `DataLossError` if records
+        to read are gone, unless `failOnDataLoss` is false.
         """
+        position = self._position
         if start is not None:
-            self._position = SourceOffset.from_json(start)
+            position.told(start)
         with hiding(self._options.hidden):
-            if start is not None and self._position is not None:
-                self._finished(self._position)
-            end = self._look_in_time(self._position, limit)
-        if end is self._position:
+            if position.is_finished:
+                self._finished(position.offset)
+            end = self._look_in_time(position.offset, limit or self._own_limit)
+        if end is position.offset:
             if self._available_now:
                 self._finished(end, is_last=True)
-            # Spark compares texts, so an offset in an older format goes back unchanged.
-            return dict(start if start is not None else end.to_json())
-        self._position, self._last_batch_seconds = end, time.monotonic()
-        return end.to_json()
+            return position.to_json()
+        self._limits.batch_begins()
+        return position.planned(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the last known ends of the logs, for the lag in the query's progress."""
@@ -133,9 +114,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
         """Return one task for each topic-partition with anything new, or as options say.
 
-        A replay after a restart has the same tasks.
+        A replay after a restart has the same tasks. Spark tells a restarted reader the query's
+        position by asking for the tasks between it and itself: there are none.
         """
-        before, after = SourceOffset.from_json(start), SourceOffset.from_json(end)
+        if start == end:
+            self._position.restarted(end)
+            return []
+        before, after = SourceOffset.from_json(start), self._position.told(end)
         with hiding(self._options.hidden):
             starts, ends = self._planned(before, after)
         return plan_tasks(starts, ends, self._options)
@@ -190,9 +175,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return GroupCommits(self._planner.client, group_id, commit=commit)
 
     @cached_property
-    def _byte_limit(self) -> ByteLimit | None:
-        max_bytes = self._options.max_bytes_per_trigger
-        return None if max_bytes is None else ByteLimit(self._planner.client, max_bytes)
+    def _limits(self) -> Limits:
+        return Limits(self._options, self._planner.client)
+
+    @cached_property
+    def _own_limit(self) -> ReadLimit:
+        """The limit on Spark before 4.2, which gives none."""
+        warn_of_available_now(self._options)
+        return limit_of(self._options)
 
     def _has_moved(self, position: SourceOffset) -> bool:
         """Whether the query goes on in another cluster. Raises as `has_moved` does."""
@@ -211,10 +201,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             offsets = {each: here[each] for each in after.offsets.keys() & here.keys()}
             starts |= {each: min(starts[each], at) for each, at in offsets.items()}
             return starts, LogEnds(offsets, topic_ids=ends.topic_ids)
-        if self._position_unknown or not after.follows(before):
-            # Spark before 4.2 gives the query's position only now.
+        if not after.follows(before):
+            # Another release planned this micro-batch without its starts, or Spark's own connector.
             starts |= self._starts(before, ends)
-            self._position_unknown = False
         return starts, ends
 
     def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
@@ -227,22 +216,21 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._group_commits is not None and not position.initial:
             self._group_commits.finished(position, is_last=is_last)
 
-    def _look_up_ends(self, position: SourceOffset | None) -> LogEnds:
+    def _look_up_ends(self, position: SourceOffset) -> LogEnds:
         # A pinned end lies ahead of the position. Its log, too, may fall back for a moment.
-        known = self._pinned or position
-        latest = self._planner.log_ends(known.offsets if known else {})
+        latest = self._planner.log_ends((self._pinned or position).offsets)
         if not self._available_now:
             return latest
         self._pinned = self._pinned or latest
         check_pinned_end(self._pinned.offsets, latest.offsets)
         return self._pinned
 
-    def _look_in_time(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+    def _look_in_time(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
         """Do as `_look`, but not as often as Spark asks while nothing is new."""
         if self._pace.pause_seconds and not self._available_now and not self._group_changed():
             news = self._planner.news(self._ends, self._pace)
             # Rows that wait for `minOffsetsPerTrigger` may be due by time alone.
-            if not news and position and position.offsets == self._ends.offsets:
+            if not news and position.offsets == self._ends.offsets:
                 return position
         asked_before = self._planner.client.connections.requests_sent
         end = self._look(position, limit)
@@ -293,7 +281,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._group_commits.forget()
         return changed
 
-    def _look(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+    def _look(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
         """Do as `_next` with new ends, and again if a topic goes away meanwhile."""
         tries = refusals = 0
         deadline = Deadline.after_ms(self._options.client.default_api_timeout_ms)
@@ -304,7 +292,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return self._next(position, limit)
             except groups.CommitFailedError:
                 # The group rebalances again. The query takes its partitions over after that.
-                if position is not None and not self._available_now:
+                if not self._available_now:
                     return position
                 if deadline.expired:
                     raise
@@ -316,15 +304,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if error.error not in UNKNOWN_TOPIC or tries == _MOST_LOOKS:
                     raise
 
-    def _next(self, position: SourceOffset | None, limit: ReadLimit | None) -> SourceOffset:
+    def _next(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
         """Return the end of the next micro-batch, or `position` itself if nothing is new."""
         ends = self._ends
-        if position is None:
-            # Spark before 4.2 starts and restarts without giving the position.
-            self._position_unknown = True
-            if not ends.offsets:
-                return INITIAL
-            return _source_offset(ends.offsets, {}, ends)
         before, taken = position, _NONE
         if self._group is not None:
             before, ends, taken = self._group.share(position, ends)
@@ -333,25 +315,19 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return position
         starts = {**taken, **self._starts(before, ends)}
         begin = {**before.offsets, **starts}
-        if not starts and self._is_to_wait(begin, limit):
+        may_wait = not starts and not self._available_now
+        if may_wait and self._limits.are_to_wait(begin, ends.offsets, limit):
             return position
         if isinstance(limit, ReadMaxRows | ReadMaxBytes) and not self._options.data_loss.fails:
             starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
             begin = {**begin, **starts}
         # Another member of the group may have read beyond a pinned end since.
         latest = {each: max(at, begin.get(each, at)) for each, at in ends.offsets.items()}
-        end = self._limited(begin, latest, limit)
+        end = self._limits.ends(begin, latest, limit)
         nothing_new = not starts and (end == position.offsets or not end)
         if nothing_new and not position.initial:
             return position
         return _source_offset(end, starts, ends)
-
-    def _limited(self, begin: Offsets, end: Offsets, limit: ReadLimit | None) -> Offsets:
-        if isinstance(limit, ReadMaxRows):
-            end = limit_offsets(begin, end, limit.max_rows)
-        if self._byte_limit and not isinstance(limit, ReadAllAvailable):
-            end = self._byte_limit.ends(begin, end)
-        return end
 
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
         """Return the starts of the partitions that do not go on from `position`."""
@@ -364,17 +340,6 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._gone = {**still_gone, **gone_from(position, ends)}
         return starts
 
-    def _is_to_wait(self, begin: Offsets, limit: ReadLimit | None) -> bool:
-        """Whether to wait for `minOffsetsPerTrigger`, as long as `maxTriggerDelay` is not over."""
-        least = self._options.min_offsets_per_trigger
-        if least is None or self._available_now or isinstance(limit, ReadAllAvailable):
-            return False
-        waiting = sum(end - begin[each] for each, end in self._ends.offsets.items())
-        if waiting >= least or self._last_batch_seconds is None:
-            return False
-        waited_ms = (time.monotonic() - self._last_batch_seconds) * 1000
-        return waited_ms < self._options.max_trigger_delay_ms
-
 
 def _ends_at(position: SourceOffset) -> LogEnds:
     return LogEnds(
@@ -384,20 +349,13 @@ def _ends_at(position: SourceOffset) -> LogEnds:
 
 def _source_offset(offsets: Offsets, starts: Offsets, ends: LogEnds) -> SourceOffset:
     """Return the offset of a micro-batch up to `offsets`, as the logs are at `ends`."""
+    # Spark 4.2 and newer ask for the ends: `reportLatestOffset`.
+    left = {each: end for each, end in ends.offsets.items() if end > offsets[each]}
     return SourceOffset(
-        offsets, starts, ends.leader_epochs, ends.topic_ids, cluster_id=ends.cluster_id
+        offsets,
+        starts,
+        ends.leader_epochs,
+        ends.topic_ids,
+        cluster_id=ends.cluster_id,
+        log_ends={} if HAS_ADMISSION_CONTROL else left,
     )
-
-
-def _refuse_unsupported(options: SourceOptions) -> None:
-    if options.ending is not None:
-        raise ConfigurationError(
-            options.ending.option, "is given", "A stream has no end: leave it out"
-        )
-    if HAS_ADMISSION_CONTROL:
-        return
-    for name in given_since(options, SINCE):
-        raise UnsupportedVersionError(
-            f"Option '{name}' needs Spark {SINCE} or newer, which has admission control for Python "
-            f"data sources; this is Spark {pyspark.__version__}"
-        )

@@ -31,8 +31,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept[ProducerConfig, Kafka
     kept = Kept(KafkaProducer.of, KafkaProducer.close)
     monkeypatch.setattr(at_least_once, "kept_producers", kept)
     yield kept
+    if kept._timer is not None:
+        kept._timer.cancel()
     for each in kept._idle.values():
-        each.timer.cancel()
         each.item.close(0)
 
 

@@ -16,7 +16,7 @@ from spark_kafka_source.spark.source.cluster_moves import OtherClusterError, has
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.settings import A0, needs_admission_control, parsed
+from tests.spark.settings import A0, parsed
 from tests.spark.traffic import Batches, Events, stream
 from tests.spark_session import Run
 
@@ -123,7 +123,6 @@ def test_a_query_goes_on_in_the_cluster_that_the_option_names(
 
 @pytest.mark.spark
 @pytest.mark.kafka
-@needs_admission_control
 def test_an_unfinished_micro_batch_is_run_again_in_the_other_cluster(
     spark: SparkSession, events: Events, copy: Events, run: Run
 ) -> None:

@@ -26,9 +26,10 @@ from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import parsed
-from tests.spark.source.engine import READ_ALL, Json, initial, latest, ranges
+from tests.spark.source.engine import READ_ALL, Json, initial, latest, ranges, tell
 
 OPTIONS = parsed(startingOffsets="earliest", failOnDataLoss="false")
+LIMITED = parsed(startingOffsets="earliest", failOnDataLoss="false", maxOffsetsPerTrigger="3")
 TOPICS = st.sampled_from(["a", "b"])
 PARTITIONS = st.integers(0, 2)
 EVENTS = st.lists(
@@ -141,15 +142,15 @@ class Planner(OffsetPlanner):
 class Spark:
     """Runner of one query. A crash loses the reader and the rows of the current micro-batch."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, options: SourceOptions = OPTIONS) -> None:
+        self._cluster, self._options = cluster, options
         self._offset_log: list[Json] = []
         self.sink: list[list[int]] = []
         self.restart()
 
     def restart(self) -> None:
-        self._reader = KafkaStreamReader(OPTIONS)
-        self._reader.__dict__["_planner"] = Planner(OPTIONS, self._cluster)
+        self._reader = KafkaStreamReader(self._options)
+        self._reader.__dict__["_planner"] = Planner(self._options, self._cluster)
 
     @property
     def unfinished(self) -> bool:
@@ -159,7 +160,7 @@ class Spark:
         """Plan a micro-batch. Return whether there is one to run."""
         start = self._start()
         if not self.unfinished:
-            end = latest(self._reader, start, limit)
+            end = self._next_end(start, limit)
             self._offset_log += [end] if end != start else []
         return self.unfinished
 
@@ -170,8 +171,23 @@ class Spark:
         else:
             self.sink.append([number for each in planned for number in self._cluster.read(each)])
 
+    def _next_end(self, start: Json, limit: ReadLimit) -> Json:
+        return latest(self._reader, start, limit)
+
     def _start(self) -> Json:
         return self._offset_log[len(self.sink) - 1] if self.sink else initial(self._reader)
+
+
+class EarlierSpark(Spark):
+    """Spark 4.0 or 4.1: it tells the last planned end at a restart, and gives no start or limit."""
+
+    def restart(self) -> None:
+        super().restart()
+        if self._offset_log:
+            tell(self._reader, self._offset_log[-1])
+
+    def _next_end(self, start: Json, limit: ReadLimit) -> Json:
+        return latest(self._reader)
 
 
 def happen(event: tuple[str | int | None, ...], cluster: Cluster, spark: Spark) -> None:
@@ -209,16 +225,17 @@ def step(event: tuple[str | int | None, ...], spark: Spark) -> None:
             spark.restart()
 
 
-@given(EVENTS, st.booleans())
+@given(st.sampled_from(["4.2", "4.0", "4.0, limited"]), EVENTS, st.booleans())
 def test_a_query_goes_on_doubles_nothing_and_reads_all_that_is_there(
-    events: list[tuple[str | int | None, ...]], with_ids: bool
+    version: str, events: list[tuple[str | int | None, ...]], with_ids: bool
 ) -> None:
     cluster = Cluster(with_ids=with_ids)
     cluster.make("a", 2, 5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
         patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
-        spark = Spark(cluster)
+        options = LIMITED if "limited" in version else OPTIONS
+        spark = Spark(cluster) if version == "4.2" else EarlierSpark(cluster, options)
         for event in events:
             happen(event, cluster, spark)
         while spark.plan(ReadMaxRows(7)):

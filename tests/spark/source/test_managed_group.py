@@ -27,13 +27,12 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import Action, MemoryBroker, PartitionLog
 from tests.memory_broker.consumer_coordinator import ConsumerGroup
 from tests.memory_broker.handlers import metadata
-from tests.spark.settings import A0, A1, needs_admission_control, parsed
-from tests.spark.source.engine import Json, ranges
-
-pytestmark = needs_admission_control
+from tests.spark.settings import A0, A1, parsed
+from tests.spark.source.engine import Json, ranges, tell
 
 PATIENCE_SECONDS = 20.0
 PARTITIONS = 4
+EACH_SPARK = pytest.mark.parametrize("earlier", [False, True], ids=["4.2", "4.0"])
 QUICK = {
     "managedGroup": "true",
     "kafka.group.id": "g",
@@ -46,18 +45,35 @@ QUICK = {
 
 
 class Query:
-    """A query as Spark runs it, and the records it read, by partition and offset."""
+    """A query as Spark runs it, and the records it read, by partition and offset.
 
-    def __init__(self, broker: MemoryBroker, start: Json | None = None, **options: str) -> None:
+    Spark 4.0 and 4.1, `earlier`, tell only a restarted reader where the query is.
+    """
+
+    def __init__(
+        self,
+        broker: MemoryBroker,
+        start: Json | None = None,
+        *,
+        earlier: bool = False,
+        **options: str,
+    ) -> None:
         servers = {"kafka.bootstrap.servers": str(broker.address())}
         self.reader = KafkaStreamReader(parsed(**servers | QUICK | options))
         self.offset: Json = self.reader.initialOffset() if start is None else start
+        self._earlier = earlier
+        if earlier and start is not None:
+            tell(self.reader, start)
         self.finished = False
         self.read: Counter[tuple[TopicPartition, int]] = Counter()
 
     def batch(self, *, finished: bool = True) -> bool:
         """Run one micro-batch. If it is not `finished`, read it and forget its end."""
-        end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
+        end = (
+            self.reader.latestOffset()
+            if self._earlier
+            else self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
+        )
         if end == self.offset:
             return False
         if self.finished:
@@ -160,12 +176,13 @@ def test_one_query_is_assigned_everything(
     assert query.read == Counter(everything(logs))
 
 
+@EACH_SPARK
 def test_two_queries_share_the_partitions(
-    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, earlier: bool
 ) -> None:
-    first = started(stack, broker)
+    first = started(stack, broker, earlier=earlier)
     settle(first)
-    second = started(stack, broker)
+    second = started(stack, broker, earlier=earlier)
     settle(first, second)
     assert len(first.assigned) == len(second.assigned) == 2
     for log in logs:
@@ -176,10 +193,11 @@ def test_two_queries_share_the_partitions(
     assert {where for where, _ in second.read} == second.assigned
 
 
+@EACH_SPARK
 def test_who_stops_is_followed_at_once_where_it_stopped(
-    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, earlier: bool
 ) -> None:
-    first, second = started(stack, broker), started(stack, broker)
+    first, second = (started(stack, broker, earlier=earlier) for _ in range(2))
     settle(first, second)
     for log in logs:
         log.append(b"more")
@@ -211,13 +229,14 @@ def test_who_is_stopped_by_a_signal_leaves_first(
     assert not broker.group("g").members
 
 
+@EACH_SPARK
 def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
-    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack, earlier: bool
 ) -> None:
     first = Query(broker)
     settle(first)
     first.stop()  # The query has not committed its last position yet.
-    again = Query(broker, start=first.offset)
+    again = Query(broker, start=first.offset, earlier=earlier)
     settle(again)
     assert not again.read
     assert committed(broker, again) == {TopicPartition("a", each): 10 for each in range(PARTITIONS)}
@@ -228,7 +247,7 @@ def test_a_restart_goes_on_where_its_checkpoint_is_or_another_query_has_read_to(
     settle(other)
     other.batch()
     other.stop()
-    once_more = started(stack, broker, start=first.offset)
+    once_more = started(stack, broker, start=first.offset, earlier=earlier)
     settle(once_more)
     assert not once_more.read
 
@@ -521,20 +540,21 @@ def test_a_batch_is_no_member() -> None:
         KafkaBatchReader(parsed(**QUICK))
 
 
+@EACH_SPARK
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_comes_and_goes_nothing_is_lost(
-    broker: MemoryBroker, logs: list[PartitionLog], seed: int
+    broker: MemoryBroker, logs: list[PartitionLog], seed: int, earlier: bool
 ) -> None:
     """Queries start, stop, vanish and restart at random, while records are written."""
     chance = random.Random(seed)
-    running = [Query(broker)]
+    running = [Query(broker, earlier=earlier)]
     stopped: list[Query] = []
     for _ in range(25):
         what = chance.choice(["batch"] * 6 + ["write", "start", "stop", "vanish", "restart"])
         if what == "write":
             chance.choice(logs).append(*[b"x"] * chance.randint(1, 5))
         elif what == "start" and len(running) < 3:
-            running.append(Query(broker))
+            running.append(Query(broker, earlier=earlier))
         elif what in ("stop", "vanish") and len(running) > 1:
             gone = running.pop(chance.randrange(len(running)))
             gone.batch(finished=chance.random() < 0.5)
@@ -545,7 +565,7 @@ def test_whatever_comes_and_goes_nothing_is_lost(
                 gone.vanish(broker)
         elif what == "restart" and stopped and len(running) < 3:
             before = stopped.pop(chance.randrange(len(stopped)))
-            again = Query(broker, start=before.offset)
+            again = Query(broker, start=before.offset, earlier=earlier)
             again.read = before.read
             running.append(again)
         for query in running:

@@ -33,6 +33,7 @@ SOURCE_OFFSETS = st.builds(
     st.dictionaries(st.text(max_size=5), st.uuids(), max_size=4),
     st.booleans(),
     st.text(max_size=5),
+    OFFSETS,
 )
 
 # Texts of release 0.1.0 (before format 2), of Spark's own connector, and of the present code.
@@ -49,6 +50,7 @@ FORMAT_2 = (
 FORMAT_2_OF_CLUSTER = (
     '{"version": 2, "offsets": {"a": {"0": 5}}, "clusterId": "MkU3OEVBNTcwNTJENDM2Qg"}'
 )
+FORMAT_2_WITH_ENDS = '{"version": 2, "offsets": {"a": {"0": 5}}, "logEnds": {"a": {"0": 9}}}'
 
 
 def read(text: str) -> SourceOffset:
@@ -73,6 +75,8 @@ def test_the_form_in_the_checkpoint() -> None:
     assert written(offset) == FORMAT_2
     assert read(FORMAT_2_OF_CLUSTER) == SourceOffset({A0: 5}, cluster_id="MkU3OEVBNTcwNTJENDM2Qg")
     assert written(read(FORMAT_2_OF_CLUSTER)) == FORMAT_2_OF_CLUSTER
+    assert read(FORMAT_2_WITH_ENDS) == SourceOffset({A0: 5}, log_ends={A0: 9})
+    assert written(read(FORMAT_2_WITH_ENDS)) == FORMAT_2_WITH_ENDS
     assert written(SourceOffset({A0: 5})) == '{"version": 2, "offsets": {"a": {"0": 5}}}'
     assert written(INITIAL) == '{"version": 2, "offsets": {}, "initial": true}'
 
@@ -91,6 +95,7 @@ def test_the_text_does_not_depend_on_the_order(offset: SourceOffset, random: Ran
         shuffled(offset.topic_ids),
         offset.initial,
         offset.cluster_id,
+        shuffled(offset.log_ends),
     )
     assert written(other) == written(offset)
 
@@ -157,6 +162,7 @@ GARBAGE: list[Any] = [
     {"version": 2, "offsets": {}, "topicIds": ["a"]},
     {"version": 2, "offsets": {}, "clusterId": None},
     {"version": 2, "offsets": {}, "clusterId": 5},
+    {"version": 2, "offsets": {}, "logEnds": {"a": {"0": -1}}},
     {"a": 5},
     {"a": "0"},
     {"a": {"0": "5"}},
@@ -185,7 +191,10 @@ def test_garbage_is_refused_with_what_would_be_right(found: Any) -> None:
 
 
 NAMES = st.sampled_from(
-    ["version", "offsets", "starts", "leaderEpochs", "topicIds", "clusterId", "initial"]
+    [
+        *("version", "offsets", "starts", "leaderEpochs", "topicIds", "clusterId", "logEnds"),
+        "initial",
+    ]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.text(max_size=3),

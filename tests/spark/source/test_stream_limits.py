@@ -3,9 +3,10 @@
 import json
 import time
 
+import pyspark
 import pytest
 
-from spark_kafka_source.errors import UnsupportedVersionError
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source import stream
@@ -20,10 +21,8 @@ from spark_kafka_source.spark.source.log_ends import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.spark.settings import A0, A1, A2, needs_admission_control, parsed
-from tests.spark.source.engine import Log, initial, latest, ranges, reader_of
-
-pytestmark = needs_admission_control
+from tests.spark.settings import A0, A1, A2, parsed
+from tests.spark.source.engine import Log, initial, latest, ranges, reader_of, tell
 
 LEAST_5 = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "5", "maxTriggerDelay": "10s"}
 
@@ -69,28 +68,83 @@ def test_the_limit_is_the_most_else_the_least(options: dict[str, str], limit: Re
     assert KafkaStreamReader(parsed(**options)).getDefaultReadLimit() == limit
 
 
+# -- Spark 4.0 and 4.1, which give no limit --------------------------------------------------------
+
+
+def test_where_spark_gives_no_limit_the_readers_own_is_kept(log: Log) -> None:
+    options = parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4")
+    reader = reader_of(options, log)
+    first = latest(reader)
+    assert first["offsets"] == {"a": {"0": 2, "1": 1}}
+    again = reader_of(options, log)
+    tell(again, first)
+    assert latest(again)["offsets"] == {"a": {"0": 4, "1": 2}}
+
+
+def test_where_spark_gives_no_limit_a_least_number_is_waited_for(log: Log, clock: Clock) -> None:
+    reader = reader_of(parsed(**LEAST_5), log)
+    end = latest(reader)
+    ranges(reader, initial(reader), end)
+    log.end[A0] += 1
+    assert latest(reader) == end
+    clock.now_seconds += 10
+    assert ranges(reader, end, latest(reader)) == [OffsetRange(A0, 5, 6)]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_end_carries_what_is_left_where_spark_does_not_ask_for_it(
+    log: Log, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", asked)
+    log.end[A1] = 1
+    reader = reader_of(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="3"), log)
+    end = latest(reader, initial(reader), ReadMaxRows(3))
+    assert end.get("logEnds") == (None if asked else {"a": {"0": 5}})
+    assert "logEnds" not in latest(reader, end), "nothing is left"
+
+
+EARLY = {"maxOffsetsPerTrigger": "1", "maxBytesPerTrigger": "1", "managedGroup": "true"}
+
+
+@pytest.mark.parametrize("option", EARLY)
+def test_each_start_warns_of_a_run_that_would_end_early(
+    caplog: pytest.LogCaptureFixture, option: str
+) -> None:
+    """Spark 4.0 does not tell the trigger, and gives no limit."""
+    reader = KafkaStreamReader(parsed(**{option: EARLY[option], "kafka.group.id": "g"}))
+    assert [reader._own_limit, reader._own_limit] == [reader.getDefaultReadLimit()] * 2
+    (text,) = caplog.messages
+    assert text.startswith(f"Option '{option}': on Spark {pyspark.__version__} a run with Trigger")
+    assert "'limitsWithAvailableNow' to 'accept'" in text
+
+
 @pytest.mark.parametrize(
-    ("option", "value"),
+    "options",
     [
-        ("minOffsetsPerTrigger", "1"),
-        ("maxOffsetsPerTrigger", "1"),
-        ("maxBytesPerTrigger", "1"),
-        ("managedGroup", "true"),
+        {},
+        {"minOffsetsPerTrigger": "1"},
+        EARLY | {"kafka.group.id": "g", "limitsWithAvailableNow": "accept"},
     ],
 )
-def test_without_admission_control_a_limit_is_refused(
-    monkeypatch: pytest.MonkeyPatch, option: str, value: str
+def test_a_run_that_reads_all_or_may_end_early_is_not_warned_of(
+    caplog: pytest.LogCaptureFixture, options: dict[str, str]
 ) -> None:
-    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
-    with pytest.raises(UnsupportedVersionError, match=rf"'{option}' needs Spark 4\.2"):
-        KafkaStreamReader(parsed(**{option: value, "kafka.group.id": "g"}))
+    reader = KafkaStreamReader(parsed(**options))
+    assert reader._own_limit == reader.getDefaultReadLimit()
+    assert not caplog.messages
 
 
-def test_without_admission_control_what_needs_none_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
+def test_another_word_for_limits_with_available_now_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"'limitsWithAvailableNow': .*warn.*accept"):
+        parsed(limitsWithAvailableNow="refuse")
+
+
+def test_a_limit_that_spark_gives_is_not_warned_of(
+    log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
-    KafkaStreamReader(parsed(maxTriggerDelay="1m", managedGroup="false", minPartitions="2"))
+    reader = reader_of(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="3"), log)
+    latest(reader, initial(reader), reader.getDefaultReadLimit())
+    assert not caplog.messages
 
 
 # -- a least number of offsets, or a delay ---------------------------------------------------------

@@ -11,8 +11,8 @@ from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.source_offset import CheckpointError
-from tests.spark.settings import A0, A1, A2, B0, needs_admission_control, parsed
-from tests.spark.source.engine import Json, Log, initial, latest, ranges, reader_of
+from tests.spark.settings import A0, A1, A2, B0, parsed
+from tests.spark.source.engine import Json, Log, initial, latest, ranges, reader_of, tell
 
 FAILS = parsed(startingOffsets="earliest")
 GOES_ON = parsed(startingOffsets="earliest", failOnDataLoss="false")
@@ -89,7 +89,6 @@ def test_a_replay_after_a_loss_reads_the_same(log: Log, read: Json) -> None:
     assert ranges(reader_of(GOES_ON, log), read, end) == planned
 
 
-@needs_admission_control
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_a_topic_made_anew_is_read_within_the_limit(log: Log, read: Json, limit: int) -> None:
     options = parsed(failOnDataLoss="false", maxOffsetsPerTrigger=str(limit))
@@ -151,7 +150,6 @@ def test_without_topic_ids_nobody_knows_whether_it_is_the_same_topic(log: Log) -
     assert ranges(reader, without, end) == [OffsetRange(B0, 0, 5)]
 
 
-@needs_admission_control
 def test_a_limited_stream_does_not_crawl_through_what_is_gone(
     log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -190,14 +188,17 @@ def test_tasks_know_the_leader_epoch_that_their_end_was_found_in(log: Log, read:
     assert [each.ranges[0].leader_epoch for each in tasks] == [1, 1]  # type: ignore[attr-defined]  # ours
 
 
-def test_a_restart_that_does_not_say_from_where_finds_the_same_losses(log: Log, read: Json) -> None:
-    """Spark before 4.2 gives the start only when it plans the micro-batch."""
+def test_a_restart_that_is_told_its_position_first_finds_the_same_losses(
+    log: Log, read: Json
+) -> None:
+    """Spark before 4.2 asks for the next end without the start."""
     log.topic_ids["a"], log.end = NEW_ID, {A0: 9, A1: 2}
     failing = reader_of(FAILS, log)
-    end = latest(failing)
+    tell(failing, read)
     with pytest.raises(DataLossError, match=r"PARTITIONS_DELETED.*made anew"):
-        ranges(failing, read, end)
+        latest(failing)
     going_on = reader_of(GOES_ON, log)
+    tell(going_on, read)
     expected = [OffsetRange(A0, 0, 9, NEW_ID), OffsetRange(A1, 0, 2, NEW_ID)]
     assert ranges(going_on, read, latest(going_on)) == expected
 

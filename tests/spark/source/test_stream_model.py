@@ -17,13 +17,23 @@ from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1, parsed
-from tests.spark.source.engine import READ_ALL, Json, Log, initial, latest, ranges, reader_of
+from tests.spark.source.engine import (
+    READ_ALL,
+    Json,
+    Log,
+    initial,
+    latest,
+    ranges,
+    reader_of,
+    tell,
+)
 
 OPTIONS = st.sampled_from(
     [
         parsed(startingOffsets="earliest"),
         parsed(startingOffsets="latest", kafka_group_id="g"),
         parsed(startingOffsets='{"a":{"0":2,"1":-1}}'),
+        parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4"),
     ]
 )
 EVENTS = st.lists(
@@ -46,16 +56,14 @@ class Spark:
 
     def restart(self, *, pin: bool) -> None:
         self._reader = reader_of(self._options, self._log)
-        if pin:
-            self._reader.prepareForTriggerAvailableNow()
+        self._begin(pin=pin)
 
     def plan(self, limit: ReadLimit = READ_ALL) -> bool:
         """Plan a micro-batch. Return whether there is one to run."""
         if self._finished < len(self._offset_log):
             return True
-        start = self._start()
-        end = latest(self._reader, start, limit)
-        if end == start:
+        end = self._next_end(limit)
+        if end == self._start():
             return False
         self._offset_log.append(end)
         return True
@@ -68,8 +76,29 @@ class Spark:
         else:
             self._finished += 1
 
+    def _begin(self, *, pin: bool) -> None:
+        if pin:
+            self._reader.prepareForTriggerAvailableNow()
+
+    def _next_end(self, limit: ReadLimit) -> Json:
+        return latest(self._reader, self._start(), limit)
+
     def _start(self) -> Json:
         return self._offset_log[self._finished - 1] if self._finished else initial(self._reader)
+
+
+class EarlierSpark(Spark):
+    """Spark 4.0 or 4.1: it tells the last planned end at a restart, and gives no start or limit.
+
+    A run with Trigger.AvailableNow looks like any other to the reader.
+    """
+
+    def _begin(self, *, pin: bool) -> None:
+        if self._offset_log:
+            tell(self._reader, self._offset_log[-1])
+
+    def _next_end(self, limit: ReadLimit) -> Json:
+        return latest(self._reader)
 
 
 def happen(event: tuple[str | int | None, ...], log: Log, spark: Spark) -> None:
@@ -100,15 +129,15 @@ def starts_of(options: SourceOptions, log: Log, first_end: Offsets) -> Offsets:
     return {A0: 2, A1: first_end[A1]} if explicit else dict.fromkeys(log.end, 0)
 
 
-@given(OPTIONS, EVENTS)
+@given(st.sampled_from([Spark, EarlierSpark]), OPTIONS, EVENTS)
 def test_each_offset_is_in_exactly_one_batch(
-    options: SourceOptions, events: list[tuple[str | int | None, ...]]
+    version: type[Spark], options: SourceOptions, events: list[tuple[str | int | None, ...]]
 ) -> None:
     log = Log({A0: 5, A1: 3})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
         patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
-        spark = Spark(options, log)
+        spark = version(options, log)
         spark.plan()
         first_end = dict(log.end)
         for event in events:

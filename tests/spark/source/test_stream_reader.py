@@ -10,9 +10,19 @@ from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source import pace
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadMaxRows
+from spark_kafka_source.spark.source.position import PositionToldLateError
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.spark.settings import A0, A1, A2, needs_admission_control, parsed, pauses_taken, shipped
-from tests.spark.source.engine import FakePlanner, Json, Log, initial, latest, ranges, reader_of
+from tests.spark.settings import A0, A1, A2, parsed, pauses_taken, shipped
+from tests.spark.source.engine import (
+    FakePlanner,
+    Json,
+    Log,
+    initial,
+    latest,
+    ranges,
+    reader_of,
+    tell,
+)
 
 EARLIEST = parsed(startingOffsets="earliest")
 
@@ -86,7 +96,6 @@ def test_nothing_at_all_is_no_batch_without_partitions() -> None:
     assert latest(reader, initial(reader))["offsets"] == {"a": {"0": 0}}
 
 
-@needs_admission_control
 def test_the_limit_is_kept(log: Log) -> None:
     log.end = {A0: 101, A1: 11, A2: 1}
     log.first[A2] = 0
@@ -204,36 +213,114 @@ def test_available_now_goes_on_where_the_last_run_ended(log: Log) -> None:
 
 def test_without_arguments_batches_follow_each_other(log: Log) -> None:
     reader = reader_of(EARLIEST, log)
-    start = initial(reader)
     end = latest(reader)
-    assert ranges(reader, start, end) == [OffsetRange(A0, 0, 5), OffsetRange(A1, 0, 3)]
+    assert ranges(reader, initial(reader), end) == [OffsetRange(A0, 0, 5), OffsetRange(A1, 0, 3)]
     assert json.dumps(latest(reader)) == json.dumps(end)
     log.end[A1] = 4
     assert ranges(reader, end, latest(reader)) == [OffsetRange(A1, 3, 4)]
 
 
 def test_without_arguments_the_start_is_looked_up_once(log: Log) -> None:
+    """The first micro-batch keeps its start, so that a replay has the same rows."""
     reader = reader_of(parsed(startingOffsets='{"a":{"0":1,"1":0}}'), log)
-    start = initial(reader)
     end = latest(reader)
-    assert initial(reader) == start  # Spark calls this again to plan the first batch.
-    assert ranges(reader, start, end) == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 3)]
     log.first[A0], log.end[A0] = 3, 6
+    start = initial(reader)
+    assert ranges(reader, start, end) == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 3)]
     assert ranges(reader, end, latest(reader)) == [OffsetRange(A0, 5, 6)]
+    replayed = reader_of(parsed(startingOffsets="latest"), log)
+    tell(replayed, end)
+    assert ranges(replayed, start, end) == [OffsetRange(A0, 1, 5), OffsetRange(A1, 0, 3)]
 
 
-def test_without_arguments_a_restart_goes_on(log: Log) -> None:
+@pytest.mark.parametrize("finished", [True, False])
+def test_without_arguments_a_restart_goes_on(log: Log, finished: bool) -> None:
     before = reader_of(EARLIEST, log)
-    initial(before)
-    finished = latest(before)
+    first = latest(before)
+    ranges(before, initial(before), first)
     log.end[A0] = 6
     planned = latest(before)
     log.end[A0], log.end[A2], log.first[A2] = 9, 2, 0
     reader = reader_of(EARLIEST, log)
-    assert ranges(reader, finished, planned) == [OffsetRange(A0, 5, 6)]
+    tell(reader, planned)
+    if not finished:
+        assert ranges(reader, first, planned) == [OffsetRange(A0, 5, 6)]
     end = latest(reader)
     assert ranges(reader, planned, end) == [OffsetRange(A0, 6, 9), OffsetRange(A2, 0, 2)]
     assert json.dumps(latest(reader)) == json.dumps(end)
+
+
+def test_a_micro_batch_without_tasks_is_gone_on_from_all_the_same(log: Log) -> None:
+    """Spark asks for no tasks if the query's condition is always false."""
+    reader = reader_of(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4"), log)
+    first = latest(reader)
+    second = latest(reader)
+    assert ranges(reader, first, second) == [OffsetRange(A0, 2, 4), OffsetRange(A1, 1, 2)]
+
+
+def test_an_end_that_is_only_reported_does_not_count(log: Log) -> None:
+    """Spark's wrapper of Trigger.AvailableNow pins an end, and then asks again for its report."""
+    options = parsed(startingOffsets="earliest", maxOffsetsPerTrigger="4", kafka_group_id="g")
+    reader = reader_of(options, log)
+    pinned = latest(reader)
+    latest(reader)
+    assert ranges(reader, initial(reader), pinned) == [OffsetRange(A0, 0, 2), OffsetRange(A1, 0, 1)]
+    assert log.committed == {}
+    latest(reader)
+    assert log.committed == {A0: 2, A1: 1}
+
+
+def test_without_arguments_only_what_is_finished_is_committed(log: Log) -> None:
+    options = parsed(startingOffsets="earliest", kafka_group_id="g")
+    before = reader_of(options, log)
+    first = latest(before)
+    ranges(before, initial(before), first)
+    assert log.committed == {}
+    latest(before)
+    assert log.committed == {A0: 5, A1: 3}
+    log.end[A0] = 6
+    planned = latest(before)
+    for finished in (False, True):
+        reader = reader_of(options, log)
+        tell(reader, planned)
+        if not finished:
+            ranges(reader, first, planned)
+            assert log.committed == {A0: 5, A1: 3}
+        latest(reader)
+        assert log.committed == {A0: 6, A1: 3}
+        log.committed = {}
+
+
+def test_an_older_checkpoint_goes_back_unchanged_without_arguments(log: Log) -> None:
+    older = {"version": 1, "offsets": {"a": {"0": 5, "1": 3}}, "starts": {"a": {"0": 2}}}
+    reader = reader_of(EARLIEST, log)
+    tell(reader, older)
+    assert json.dumps(latest(reader)) == json.dumps(older)
+
+
+def test_a_query_whose_topics_come_later_begins_when_they_are_there() -> None:
+    """Spark 4.0 makes a micro-batch of the initial offset alone."""
+    log = Log({})
+    reader = reader_of(EARLIEST, log)
+    start = latest(reader)
+    assert start == initial(reader)
+    tell(reader, start)
+    log.end[A0], log.first[A0] = 2, 0
+    assert ranges(reader, start, latest(reader)) == [OffsetRange(A0, 0, 2)]
+
+
+def test_a_position_that_is_told_too_late_is_an_error(log: Log) -> None:
+    """Spark's wrapper of Trigger.AvailableNow asks for an end before all else.
+
+    It was planned by `startingOffsets`, and Spark would take it for that of the restart.
+    """
+    before = reader_of(EARLIEST, log)
+    told = latest(before)
+    reader = reader_of(EARLIEST, log)
+    log.end[A0] = 9
+    latest(reader)
+    with pytest.raises(PositionToldLateError, match=r'"0": 5.* Set .spark\.sql\.'):
+        tell(reader, told)
 
 
 # -- progress ------------------------------------------------------------------------------------

@@ -72,8 +72,9 @@ def options(
         "badRecords.topic": "dead",
     }
     yield shipped(planned(parse_source_options(given), has_time=False))
+    if kept._timer is not None:
+        kept._timer.cancel()
     for each in kept._idle.values():
-        each.timer.cancel()
         each.item.close(0)
 
 
