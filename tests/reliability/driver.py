@@ -21,11 +21,15 @@ import spark_kafka_source
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The orders of a driver. It goes on to the end unless one of the last three kills it."""
+    """The orders of a driver. It goes on to the end unless one of the last three kills it.
+
+    Without `available_now` its query has the default trigger, and is stopped when nothing is new.
+    """
 
     options: dict[str, str]
     directory: str
     attempt: int
+    available_now: bool = True
     dies_after_seconds: float | None = None
     dies_before_batch: int | None = None
     dies_after_batch: int | None = None
@@ -83,16 +87,19 @@ def main() -> None:
     orders = Orders(**json.loads(sys.stdin.readline()))
     if orders.dies_after_seconds is not None:
         threading.Timer(orders.dies_after_seconds, kill).start()
-    query = (
+    writer = (
         spark.readStream.format("pykafka")
         .options(**orders.options)
         .load()
         .writeStream.foreachBatch(Sink(orders))
         .option("checkpointLocation", str(Path(orders.directory, "checkpoint")))
-        .trigger(availableNow=True)
-        .start()
     )
-    query.awaitTermination()
+    if orders.available_now:
+        writer.trigger(availableNow=True).start().awaitTermination()
+    else:
+        query = writer.start()
+        query.processAllAvailable()
+        query.stop()
     spark.stop()
     os._exit(0)  # The timer must not kill the driver any more.
 

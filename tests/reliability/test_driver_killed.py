@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pyspark
 import pytest
 
+from spark_kafka_source.spark.source.admission import HAS_ADMISSION_CONTROL
 from tests.reliability.child import SparkChild
 from tests.reliability.conftest import Trial
 from tests.reliability.driver import Orders
@@ -17,6 +19,9 @@ from tests.spark.traffic import Events, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
+SEVERAL_BATCHES = pytest.mark.skipif(
+    not HAS_ADMISSION_CONTROL, reason="Spark before 4.2 makes one micro-batch of a run"
+)
 MODULE = "tests.reliability.driver"
 # Thirty rows to each of two partitions, twenty in a micro-batch: three, more where others died.
 LATEST_DEATH_SECONDS = 5
@@ -48,10 +53,21 @@ class Rows:
             self.written.update((partition, name) for name in names)
 
 
-def test_a_driver_killed_again_and_again(events: Events, tmp_path: Path, trial: Trial) -> None:
+@pytest.mark.parametrize(
+    "available_now",
+    [
+        pytest.param(True, marks=SEVERAL_BATCHES),
+        False,
+    ],
+    ids=["available now", "default trigger"],
+)
+def test_a_driver_killed_again_and_again(
+    events: Events, tmp_path: Path, trial: Trial, available_now: bool
+) -> None:
     rows = Rows(events)
     given = events.options(maxOffsetsPerTrigger=20) | {"kafka.group.id": events.name}
-    orders = Orders({name: str(value) for name, value in given.items()}, str(tmp_path), attempt=0)
+    texts = {name: str(value) for name, value in given.items()}
+    orders = Orders(texts, str(tmp_path), attempt=0, available_now=available_now)
     kills = 0
     with ExitStack() as drivers:
         driver = drivers.enter_context(closing(SparkChild(MODULE)))
@@ -72,7 +88,9 @@ def test_a_driver_killed_again_and_again(events: Events, tmp_path: Path, trial: 
     lost, doubled = (rows.written - found).total(), (found - rows.written).total()
     trial.report(
         "2",
-        f"{kills} drivers killed by SIGKILL at random; {attempts.again} micro-batches tried again",
+        f"{kills} drivers killed by SIGKILL at random, Spark {pyspark.__version__}, "
+        f"{'AvailableNow' if available_now else 'default trigger'}; "
+        f"{attempts.again} micro-batches tried again",
         f"batches that differ: {attempts.differ}; rows lost: {lost}; doubled: {doubled}",
     )
     assert (attempts.differ, lost, doubled) == (0, 0, 0)
