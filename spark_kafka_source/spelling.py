@@ -37,18 +37,24 @@ def as_written(text: str, spelling: Spelling | None = None) -> str:
     return re.sub(_NAMED, lambda match: f"'{names.get(match[1], match[1])}'", text)
 
 
-@contextmanager
-def spelt(spelling: Spelling) -> Iterator[None]:
+class spelt:  # noqa: N801  # A block's name, as `suppress` is.
     """Name settings by this spelling in errors made within the block.
 
     If fronts are nested, the spelling of the outermost one counts: users see its names. A thread
-    that is started within the block needs `contextvars.copy_context().run`.
+    that is started within the block needs `contextvars.copy_context().run`. It is no generator, as
+    each record of `send` passes one.
     """
-    token = _current.set(_current.get() or spelling)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_spelling", "_token")
+
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
+
+    def __enter__(self) -> None:
+        self._token = _current.set(_current.get() or self._spelling)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
 
 
 @contextmanager

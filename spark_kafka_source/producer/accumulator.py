@@ -104,7 +104,7 @@ class Accumulator:
         it is a single row. Waits for room. Raises `BufferFullError`, or the error of `refuse` or
         `hold`.
         """
-        unused = sum(each.size for each in parts)
+        unused = sum([each.size for each in parts])  # Quicker than a generator.
         self._take_room(unused)
         runs, closed = list[Run](), list[_Closed]()
         try:
