@@ -303,6 +303,8 @@ class Accumulator:
                 head.left = None
         if closed:
             self._encode(closed)
+            # A part of the thread's step, such as the one that fails refused batches, came before.
+            self.wakeup.wake()
         if head.encoded is None:
             return None if head.error is None else head
         most = self.sizes.of_encoded(queue.topic_partition.topic)

@@ -60,5 +60,6 @@ def begin_as(producer: KafkaProducer, transactional_id: str, timeout_ms: int = 6
     """Begin a transaction under this id. Another process decides how it ends."""
     with KafkaClient(producer._config.client) as client:
         coordinator = TransactionCoordinator(client, transactional_id)
-        taken = client.run(coordinator.init_producer_id(timeout_ms))
+        max_block_ms = producer._transaction._config.max_block_ms  # See `blocking_for`.
+        taken = client.run(coordinator.init_producer_id(timeout_ms, timeout_ms=max_block_ms))
     producer.begin_at(Beginning(transactional_id, taken))
