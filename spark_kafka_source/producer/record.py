@@ -27,7 +27,7 @@ def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None
 
 
 def checked_headers(topic: str, headers: MutableHeaders) -> Headers:
-    """Return headers as bytes, so that they cannot fail a batch later."""
+    """Return the names and values of headers as bytes. A bad header fails here, not its batch."""
     return [_checked_header(topic, each) for each in headers]
 
 

@@ -128,7 +128,7 @@ def _parsed(text: str) -> Any:
 
 
 def _lag(end: SourceOffset, latest: SourceOffset | None) -> Lag:
-    # Before Spark 4.2 the latest offset is the end of a micro-batch, and carries the logs' ends.
+    # Before Spark 4.2, Spark reports a micro-batch's end as the latest offset. It has the log ends.
     reach = {**latest.offsets, **latest.log_ends} if latest else {}
     return {
         each: max(reach[each] - offset, 0)

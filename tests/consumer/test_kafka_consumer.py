@@ -344,7 +344,7 @@ def test_after_the_records_of_a_poll_the_position_is_behind_what_is_not_shown(
 def test_a_partition_that_is_given_up_within_an_iteration_yields_no_more(
     broker: MemoryBroker, logs: list[PartitionLog], comes_back: bool
 ) -> None:
-    """One that is assigned again begins where it is to begin, not where it was."""
+    """A partition that is assigned again begins at the start of its log, not where it was."""
     fill(broker, T0, 1)
     fill(broker, T1, 1)
     seen: dict[TopicPartition, list[int]] = {T0: [], T1: []}

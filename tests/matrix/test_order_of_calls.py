@@ -32,7 +32,7 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "available now": {"availableNow": True},
     "once": {"once": True},
 }
-# The calls after a micro-batch. A run with the other triggers ends.
+# The calls after the last micro-batch. The other two triggers end the run there.
 AFTER: dict[str, list[list[object]]] = {"always": [LATEST], "available now": [], "once": []}
 EACH_TRIGGER = pytest.mark.parametrize("trigger", TRIGGERS)
 
@@ -40,7 +40,7 @@ EACH_TRIGGER = pytest.mark.parametrize("trigger", TRIGGERS)
 def counting_source(directory: Path) -> type[DataSource]:
     """Return a source of the numbers up to that in the file `end`. It notes calls in `calls`.
 
-    Spark pickles a class that is defined here as a whole, so its processes need not import this.
+    A function defines the class, so Spark pickles it whole. No Python worker imports this module.
     """
     latest, calls = directory / "end", directory / "calls"
 

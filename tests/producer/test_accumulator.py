@@ -151,6 +151,19 @@ def test_rows_of_several_partitions_are_added_at_once_and_wake_the_sender_once(
     assert (heads(accumulator), heads(accumulator, T1)) == ([[3, 4]], [[2, 2]])
 
 
+def test_a_batch_that_the_thread_closes_has_another_step(accumulator: Accumulator) -> None:
+    """Earlier parts of the same step have not seen it, such as the one that fails batches."""
+    put(accumulator, 1)
+    accumulator.wakeup.clear()
+    queue = accumulator.queue(T0)
+    assert accumulator.head(queue) is None
+    assert not readable([accumulator.wakeup], Deadline.after_ms(0))
+    accumulator.refuse(ClosedError("the producer is closed"))
+    accumulator.wakeup.clear()
+    assert accumulator.head(queue) is not None
+    assert readable([accumulator.wakeup], in_time())
+
+
 def test_of_several_parts_that_are_interrupted_none_is_half_added(
     accumulator: Accumulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

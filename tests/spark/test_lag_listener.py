@@ -139,7 +139,7 @@ def test_reading_the_lag_leads_to_the_latest(partitions: dict[int, tuple[int, in
 
 
 def test_before_spark_4_2_the_end_of_a_micro_batch_carries_what_is_left() -> None:
-    """These versions report the end of a micro-batch as the latest offset, too."""
+    """Spark 4.0 and 4.1 report the end of a micro-batch as the latest offset, too."""
     end = SourceOffset({A0: 3, A1: 5}, log_ends={A0: 10}).to_json()
     assert lags(source(end, end)) == [{A0: 7, A1: 0}]
     # With Trigger.AvailableNow they report the end that the next micro-batch would have.

@@ -48,7 +48,7 @@ class Position:
         self._is_taken_for_new = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that Spark has: it compares texts, also those of older formats."""
+        """Return the position in the format in which Spark has it, since Spark compares texts."""
         return dict(self._json)
 
     def told(self, end: Mapping[str, Any]) -> SourceOffset:
