@@ -1,6 +1,7 @@
 """Batches of a transaction without a producer, and transactions that another process ends."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, error_code
@@ -58,8 +59,9 @@ def write(
 
 def begin_as(producer: KafkaProducer, transactional_id: str, timeout_ms: int = 60_000) -> None:
     """Begin a transaction under this id. Another process decides how it ends."""
+    transaction: Any = producer._transaction
+    max_block_ms = transaction._config.max_block_ms  # `blocking_for` may have shortened it.
     with KafkaClient(producer._config.client) as client:
         coordinator = TransactionCoordinator(client, transactional_id)
-        max_block_ms = producer._transaction._config.max_block_ms  # See `blocking_for`.
         taken = client.run(coordinator.init_producer_id(timeout_ms, timeout_ms=max_block_ms))
     producer.begin_at(Beginning(transactional_id, taken))
