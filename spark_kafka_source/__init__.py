@@ -47,13 +47,14 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.net import Token, TokenProvider
     from spark_kafka_source.producer.buffer_memory import BufferFullError
-    from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
+    from spark_kafka_source.producer.delivery import RecordMetadata
     from spark_kafka_source.producer.errors import (
         ProducerFencedError,
         TransactionAbortableError,
         UnsendableRecordError,
     )
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
+    from spark_kafka_source.producer.parcel import SendFuture
     from spark_kafka_source.secret import Secret
     from spark_kafka_source.spark import KafkaDataSource, LagListener, encode, register
     from spark_kafka_source.topic_partition import TopicPartition
@@ -139,11 +140,12 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "groups.assignors": "Assignment Assignor RebalanceProtocol Subscription",
             "net": "Token TokenProvider",
             "producer.buffer_memory": "BufferFullError",
-            "producer.delivery": "RecordMetadata SendFuture",
+            "producer.delivery": "RecordMetadata",
             "producer.errors": (
                 "ProducerFencedError TransactionAbortableError UnsendableRecordError"
             ),
             "producer.kafka_producer": "KafkaProducer",
+            "producer.parcel": "SendFuture",
             "secret": "Secret",
             "spark": "KafkaDataSource LagListener encode register",
             "topic_partition": "TopicPartition",

@@ -12,9 +12,10 @@ from spark_kafka_source.aio.hold import turns
 from spark_kafka_source.aio.lines import Lines
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.groups import Member, OffsetAndMetadata
-from spark_kafka_source.producer.delivery import RecordMetadata, SendFuture
+from spark_kafka_source.producer.delivery import RecordMetadata
 from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
+from spark_kafka_source.producer.parcel import SendFuture
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         BatchMetadata,
         ColumnsFuture,
         RecordMetadata,
-        SendFuture,
     )
     from spark_kafka_source.producer.errors import (
         ProducerFencedError,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.producer.generation import Generation, generation_of
     from spark_kafka_source.producer.given_columns import UnknownColumnError
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
+    from spark_kafka_source.producer.parcel import SendFuture
     from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId, is_next
     from spark_kafka_source.producer.topics import UnknownPartitionError
     from spark_kafka_source.producer.transaction import (
@@ -70,7 +70,7 @@ if not TYPE_CHECKING:
         {
             "buffer_memory": "BufferFullError",
             "config": "Acks PRODUCER_OPTIONS ProducerConfig",
-            "delivery": "BatchMetadata ColumnsFuture RecordMetadata SendFuture",
+            "delivery": "BatchMetadata ColumnsFuture RecordMetadata",
             "errors": (
                 "ProducerFencedError RefusedRowsError TransactionAbortableError "
                 "UnsendableRecordError"
@@ -78,6 +78,7 @@ if not TYPE_CHECKING:
             "generation": "Generation generation_of",
             "given_columns": "UnknownColumnError",
             "kafka_producer": "KafkaProducer",
+            "parcel": "SendFuture",
             "sequences": "PreparedTransaction ProducerId is_next",
             "topics": "UnknownPartitionError",
             "transaction": (

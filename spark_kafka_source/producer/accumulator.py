@@ -1,4 +1,7 @@
-"""The records that wait, by partition. Callers of `send` and the producer's thread share them."""
+"""The records that wait: by topic in parcels, then by partition in batches.
+
+The callers of `send` and `send_columns` and the producer's thread share them.
+"""
 
 import math
 import threading
@@ -10,15 +13,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from spark_kafka_source.errors import KafkaError, LocalError
+from spark_kafka_source.errors import KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
 from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.delivery import Delivery, Run
+from spark_kafka_source.producer.delivery import Delivery, Places, Run
+from spark_kafka_source.producer.parcel import Parcel, SentRow
 from spark_kafka_source.producer.sequences import ProducerId
-from spark_kafka_source.records import Compression, EncodedBatch, Integers, Row
+from spark_kafka_source.records import Compression, EncodedBatch, Row
 from spark_kafka_source.topic_partition import TopicPartition
 
 
@@ -63,9 +67,15 @@ class Part(NamedTuple):
     rows: pa.RecordBatch | list[Row]
     size: int
     """The most bytes that the rows take."""
-    places: Integers | range | None = None
-    """The places of the rows in the sent columns; see `Run`."""
+    places: Places | None = None
+    """The places of the rows in what was sent; see `Run`."""
 
+
+_ROOM_BYTES = 64 * 1024
+"""Parcels take room in blocks of this size: room for each record alone would cost more than it."""
+
+_PLACED_BYTES = 1 << 20
+"""After so many bytes of parcels the producer's thread looks at its requests again."""
 
 _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
@@ -83,12 +93,17 @@ class Accumulator:
         self.batch_ended: Callable[[TopicPartition], object] = lambda _: None
         """Called when an open batch has waited for `linger.ms`: the next record without a key may
         go to another partition."""
+        self.place: Callable[[Parcel], object] = lambda _: None
+        """Puts the records of a parcel into batches, in the producer's thread; never raises."""
         self.compression: Compression = config.compression
         self.sizes = BatchSizes(config)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
         # One thread may take it twice: the garbage collector closes a forgotten producer.
         self._lock = threading.RLock()
+        self._parcels: deque[Parcel] = deque()
+        """The parcels that are not placed, in their order."""
+        self._open_parcels: dict[str, Parcel] = {}
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._unfinished: dict[int, Delivery] = {}
         self._flushing = 0
@@ -97,26 +112,93 @@ class Accumulator:
 
     # -- from any thread ---------------------------------------------------------------------------
 
-    def append(self, parts: Sequence[Part]) -> list[Run]:
-        """Add rows to the open batches of their partitions. Return the place of each part.
+    def add(self, topic: str, row: SentRow) -> tuple[Parcel, int]:
+        """Add a record to the topic's parcel. Return the parcel, and the record's number there.
 
-        All parts together take at most `buffer.memory`, and each of them `sizes.of_records`, unless
-        it is a single row. Waits for room. Raises `BufferFullError`, or the error of `refuse` or
-        `hold`.
+        Waits for room. Raises `BufferFullError`, or the error of `refuse` or `hold`.
         """
-        unused = sum([each.size for each in parts])  # Quicker than a generator.
-        self._take_room(unused)
-        runs, closed = list[Run](), list[_Closed]()
+        size = row[4]
+        with self._lock:
+            if self._refusal is not None or self._held is not None:
+                self._check_taken()
+            parcel = self._open_parcels.get(topic)
+            if parcel is not None and parcel.size + size <= parcel.limit:
+                return parcel, self._put(parcel, row)
+        room = self._take_room(size, block=_ROOM_BYTES)
         try:
             with self._lock:
                 self._check_taken()
+                parcel = self._parcel_for(topic, size)
+                parcel.give(room)
+                room = 0
+                return parcel, self._put(parcel, row)
+        finally:
+            self.memory.give_back(room)
+
+    def _put(self, parcel: Parcel, row: SentRow) -> int:
+        number = parcel.add(row)
+        if parcel.size >= parcel.full_bytes:
+            self.wakeup.wake()
+        return number
+
+    def _parcel_for(self, topic: str, size: int) -> Parcel:
+        """Return the topic's open parcel. Close a full one, and open another."""
+        parcel = self._open_parcels.get(topic)
+        if parcel is not None and parcel.size + size > parcel.full_bytes:
+            self._close_parcel(parcel)
+            parcel = None
+        if parcel is None:
+            parcel = Parcel(topic, self.sizes.of_records(topic))
+            self._parcels.append(parcel)
+            self._open_parcels[topic] = parcel
+            self.wakeup.wake()
+        return parcel
+
+    def _close_parcel(self, parcel: Parcel) -> None:
+        parcel.is_closed = True
+        if self._open_parcels.get(parcel.topic) is parcel:
+            del self._open_parcels[parcel.topic]
+
+    def settle(self, topic: str) -> None:
+        """Have the earlier records of a topic placed in batches, before others follow them.
+
+        Raises `KafkaTimeoutError` if that is not done within `max.block.ms`.
+        """
+        with self._lock:
+            parcels = [each for each in self._parcels if each.topic == topic]
+            for each in parcels:
+                self._close_parcel(each)
+        if parcels and threading.current_thread() is self.emptied_by:
+            for each in parcels:
+                self.place(each)
+        elif parcels:
+            self.wakeup.wake()
+            if not parcels[-1].wait_for_places(self._max_block_ms / 1000):
+                within = f"within {self._max_block_ms} ms ('kafka.max.block.ms')"
+                raise KafkaTimeoutError(f"records of topic {topic!r} were not sent {within}")
+
+    def append(self, parts: Sequence[Part], parcel: Parcel | None = None) -> list[Run]:
+        """Add rows to the open batches of their partitions. Return the place of each part.
+
+        All parts together take at most `buffer.memory`, and each of them `sizes.of_records`, unless
+        it is a single row. Rows of a parcel have room, and were let in. Others wait for room. Then
+        it raises `BufferFullError`, or the error of `refuse` or `hold`.
+        """
+        unused = sum([each.size for each in parts])  # Quicker than a generator.
+        self._room_of(parcel, unused)
+        runs, closed = list[Run](), list[_Closed]()
+        try:
+            with self._lock:
+                if parcel is None:
+                    self._check_taken()
+                began = time.monotonic() if parcel is None else parcel.created_at_seconds
                 known = len(self._unfinished)
                 for each in parts:
                     unused -= each.size
-                    runs.append(self._added(each, closed))
+                    runs.append(self._added(each, closed, began))
                 is_one_new = len(self._unfinished) > known
             self._encode(closed)
-            if closed or is_one_new:
+            if parcel is None and (closed or is_one_new):
                 self.wakeup.wake()
         except BaseException:  # For example Ctrl-C, after which a user may go on.
             self.memory.give_back(unused)
@@ -124,7 +206,13 @@ class Accumulator:
             raise
         return runs
 
-    def _added(self, part: Part, closed: list[_Closed]) -> Run:
+    def _room_of(self, parcel: Parcel | None, size: int) -> None:
+        if parcel is None:
+            self._take_room(size)
+        else:  # A batch's header may make it negative; all of it is given back in the end.
+            parcel.room -= size
+
+    def _added(self, part: Part, closed: list[_Closed], created_at_seconds: float) -> Run:
         """Add rows to the open batch with room for them, and close full ones."""
         queue = self._queue_of(part.topic_partition)
         most = self.sizes.of_records(part.topic_partition.topic)
@@ -132,7 +220,7 @@ class Accumulator:
             self._close(queue, queue.open, closed)
         batch = queue.open
         if batch is None:
-            batch = queue.open = OpenBatch(part.topic_partition)
+            batch = queue.open = OpenBatch(part.topic_partition, created_at_seconds)
             self._unfinished[id(batch.delivery)] = batch.delivery
         run = Run(batch.delivery, batch.append(part.rows, part.size), len(part.rows), part.places)
         if batch.size >= most:
@@ -140,19 +228,25 @@ class Accumulator:
         return run
 
     def append_batch(
-        self, topic_partition: TopicPartition, size: int, encode: Callable[[], EncodedBatch]
+        self,
+        topic_partition: TopicPartition,
+        size: int,
+        encode: Callable[[], EncodedBatch],
+        parcel: Parcel | None = None,
     ) -> Run:
         """Add rows as a separate batch that `encode` makes. They take at most `size` bytes.
 
         Waits for room, and raises as `append` does. The open batch goes out before it.
         """
-        self._take_room(size)
+        self._room_of(parcel, size)
         unused, closed = size, list[_Closed]()
         try:
             encoded = encode()
-            batch = ProducerBatch.of(topic_partition, encoded)
+            began = time.monotonic() if parcel is None else parcel.created_at_seconds
+            batch = ProducerBatch.of(topic_partition, encoded, began)
             with self._lock:
-                self._check_taken()
+                if parcel is None:
+                    self._check_taken()
                 queue = self._queue_of(topic_partition)
                 if queue.open is not None:
                     self._close(queue, queue.open, closed)
@@ -165,7 +259,8 @@ class Accumulator:
             raise
         self.memory.give_back(unused)
         self._encode(closed)
-        self.wakeup.wake()
+        if parcel is None:  # Else this is the thread to wake.
+            self.wakeup.wake()
         return Run(batch.delivery, 0, batch.record_count)
 
     def _mend(self, topic_partitions: Iterable[TopicPartition], closed: list[_Closed]) -> None:
@@ -182,9 +277,10 @@ class Accumulator:
                 self._unfinished |= {id(each): each for each in deliveries}
         self.wakeup.wake()
 
-    def _take_room(self, size: int) -> None:
+    def _take_room(self, size: int, block: int = 0) -> int:
         is_emptying = threading.current_thread() is self.emptied_by
-        self.memory.take(size, Deadline.after_ms(0 if is_emptying else self._max_block_ms))
+        deadline = Deadline.after_ms(0 if is_emptying else self._max_block_ms)
+        return self.memory.take(size, deadline, block)
 
     def queued(self, topic_partition: TopicPartition) -> int:
         """Return how many batches of a partition wait."""
@@ -196,6 +292,11 @@ class Accumulator:
         with self._lock:
             return list(self._unfinished.values())
 
+    def parcels(self) -> list[Parcel]:
+        """Return the parcels whose records are not in batches yet."""
+        with self._lock:
+            return list(self._parcels)
+
     def flush(self, deadline: Deadline | None) -> bool:
         """Send all batches at once, and wait for them. Return whether all are done in time.
 
@@ -204,11 +305,12 @@ class Accumulator:
         self.refuse_callbacks()
         with self._lock:
             self._flushing += 1
+            waited: list[Parcel | Delivery] = [*self._parcels, *self._unfinished.values()]
         self.wakeup.wake()
         try:
             return all(
                 each.wait(None if deadline is None else deadline.remaining_seconds())
-                for each in self.unfinished()
+                for each in waited
             )
         finally:
             with self._lock:
@@ -271,10 +373,44 @@ class Accumulator:
 
     # -- from the producer's thread ----------------------------------------------------------------
 
+    def place_due(self) -> float:
+        """Place the parcels that are full or have waited for `linger.ms`.
+
+        Return the monotonic time in seconds at which the next one is due, or infinity.
+        """
+        now_seconds, next_seconds, size = time.monotonic(), math.inf, 0
+        for each in self.parcels():
+            with self._lock:
+                is_full = each.is_closed or each.size >= each.full_bytes
+                ready_seconds = 0.0 if is_full else self.ready_at_seconds(each)
+                is_due = ready_seconds <= now_seconds and size < _PLACED_BYTES
+                if is_due:
+                    self._close_parcel(each)
+            if not is_due:
+                next_seconds = min(next_seconds, ready_seconds)
+            elif not each.is_placed:  # A callback may have placed it.
+                size += each.size
+                self.place(each)
+        return next_seconds
+
+    def placed(self, parcel: Parcel) -> None:
+        """Forget a parcel whose records are in batches, and give back the rest of its room."""
+        with self._lock:
+            self._close_parcel(parcel)
+            self._parcels.remove(parcel)
+            room, parcel.room = parcel.room, 0
+        self.memory.give_back(room)
+
     def queues(self) -> list[PartitionQueue]:
         """Return the queues that are not empty."""
         with self._lock:
             return [each for each in self._queues.values() if each.in_flight or not each.is_empty]
+
+    def is_next(self, topic_partition: TopicPartition, parcel: Parcel) -> bool:
+        """Whether rows of a parcel go out before any others of the partition, and at once."""
+        queue = self._queues.get(topic_partition)
+        is_due = self.ready_at_seconds(parcel) <= time.monotonic()
+        return is_due and (queue is None or queue.is_empty)
 
     def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
         """Return the queue of a partition that was written to before."""
@@ -316,11 +452,11 @@ class Accumulator:
             queue.waiting.extendleft(reversed(parts))
         return parts[0]
 
-    def ready_at_seconds(self, batch: OpenBatch) -> float:
-        """Return the monotonic time in seconds at which an open batch is sent, full or not."""
+    def ready_at_seconds(self, opened: OpenBatch | Parcel) -> float:
+        """Return the monotonic time in seconds at which it is sent, full or not."""
         if self._flushing or self.memory.is_exhausted or self._refusal is not None:
             return 0.0
-        return batch.created_at_seconds + self._linger_seconds
+        return opened.created_at_seconds + self._linger_seconds
 
     def take(self, queue: PartitionQueue) -> ProducerBatch:
         """Remove the next batch from the queue, and return it."""

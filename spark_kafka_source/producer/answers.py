@@ -190,6 +190,12 @@ class Answers:
 
     def fail_all(self, error: KafkaError) -> None:
         """Fail all that is left when the thread ends."""
+        for parcel in self.accumulator.parcels():
+            self.metrics.failed.record(len(parcel.rows))
+            self.identity.failed(error, was_sent=False)
+            lost = parcel.lost((), error)
+            self.accumulator.placed(parcel)
+            parcel.place([lost])
         self.accumulator.close_open()
         for queue in self.accumulator.queues():
             in_flight, queue.in_flight = queue.in_flight, []

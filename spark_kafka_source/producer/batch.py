@@ -1,6 +1,5 @@
 """A batch of one partition, from its first record to the answer of the partition's leader."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
@@ -17,6 +16,7 @@ from spark_kafka_source.records import (
     Compression,
     EncodedBatch,
     Row,
+    columns_of,
     cut_batch,
     encode_columns,
     encode_rows,
@@ -24,21 +24,6 @@ from spark_kafka_source.records import (
     split_batch,
 )
 from spark_kafka_source.topic_partition import TopicPartition
-
-HEADERS_TYPE = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
-
-
-def columns_of(rows: Sequence[Row]) -> pa.RecordBatch:
-    """Return single records as columns for `encode_columns`."""
-    keys, values, headers, timestamps_ms = zip(*rows, strict=True)
-    columns = {
-        "key": pa.array(keys, pa.binary()),
-        "value": pa.array(values, pa.binary()),
-        "timestamp": pa.array(timestamps_ms, pa.int64()),
-    }
-    if any(headers):
-        columns["headers"] = pa.array([list(each) for each in headers], HEADERS_TYPE)
-    return pa.RecordBatch.from_pydict(columns)
 
 
 @dataclass(eq=False, slots=True)
@@ -71,12 +56,14 @@ class ProducerBatch:
     is_over: bool = False
 
     @classmethod
-    def of(cls, topic_partition: TopicPartition, encoded: EncodedBatch) -> "ProducerBatch":
+    def of(
+        cls, topic_partition: TopicPartition, encoded: EncodedBatch, created_at_seconds: float
+    ) -> "ProducerBatch":
         """Make a batch of records that were never in an open batch."""
         count, delivery = encoded.record_count, Delivery(topic_partition)
         delivery.closed(count)
-        now_seconds = time.monotonic()
-        return cls(topic_partition, delivery, now_seconds, count, encoded.size, encoded=encoded)
+        size = encoded.size
+        return cls(topic_partition, delivery, created_at_seconds, count, size, encoded=encoded)
 
     def __lt__(self, other: "ProducerBatch") -> bool:
         """Whether this batch goes before another one when both are sent again."""
@@ -159,10 +146,11 @@ class OpenBatch:
     from then on.
     """
 
-    def __init__(self, topic_partition: TopicPartition) -> None:
+    def __init__(self, topic_partition: TopicPartition, created_at_seconds: float) -> None:
         self.topic_partition = topic_partition
         self.delivery = Delivery(topic_partition)
-        self.created_at_seconds = time.monotonic()
+        self.created_at_seconds = created_at_seconds
+        """The monotonic time at which the first record was sent."""
         self.size = 0
         """The most bytes that the records take, before compression."""
         self._pieces: list[tuple[int, pa.RecordBatch | list[Row]]] = []
@@ -204,7 +192,7 @@ class OpenBatch:
         if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= FEW_ROWS:
             return encode_rows(only, compression)
         pieces = [
-            columns_of(each) if isinstance(each, list) else each
+            columns_of(*zip(*each, strict=True)) if isinstance(each, list) else each
             for _, each in self._pieces
             if len(each)
         ]

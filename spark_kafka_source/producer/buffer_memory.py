@@ -40,9 +40,10 @@ class BufferMemory:
         """Whether a thread waits for room: then no batch waits for more records."""
         return bool(self._waiting)
 
-    def take(self, count: int, deadline: Deadline) -> None:
+    def take(self, count: int, deadline: Deadline, block: int = 0) -> int:
         """Take `count` bytes, at most `size`, and wait for them until the deadline.
 
+        If more bytes are free, take up to `block` bytes in all. Returns the number of bytes taken.
         Raises `BufferFullError`, or the error of `close`.
         """
         with self._lock:
@@ -50,7 +51,9 @@ class BufferMemory:
                 self._wait_for(count, deadline)
             if self._closed_by is not None:
                 raise self._closed_by.with_traceback(None)
-            self._free -= count
+            taken = max(count, min(block, self._free))
+            self._free -= taken
+        return taken
 
     def _wait_for(self, count: int, deadline: Deadline) -> None:
         began_seconds = time.monotonic()

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.producer.accumulator import Accumulator, Part
 from spark_kafka_source.producer.delivery import Run
+from spark_kafka_source.producer.parcel import Parcel
 from spark_kafka_source.producer.partitioners import NO_PARTITION, PartitionRows, group_by_partition
 from spark_kafka_source.records import (
     FEW_ROWS,
@@ -166,9 +167,16 @@ def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int)
 
 
 def append(
-    accumulator: Accumulator, topic: str, piece: Piece, partitions: Integers
+    accumulator: Accumulator,
+    topic: str,
+    piece: Piece,
+    partitions: Integers,
+    parcel: Parcel | None = None,
 ) -> Iterator[Run]:
-    """Put the rows into batches of their partitions, and yield the place of each run of rows."""
+    """Put the rows into batches of their partitions, and yield the place of each run of rows.
+
+    `parcel` is the one that the rows come from, if `send` took them.
+    """
     names = [each for each in piece.columns.schema.names if each in _RECORD_COLUMNS]
     columns = piece.columns.select(names)
     if not names:  # A record batch without columns has no rows, either.
@@ -181,9 +189,12 @@ def append(
     large, small = list[_PartitionRun](), list[_PartitionRun]()
     for partition, bound in zip(grouped.partitions.tolist(), bounds, strict=True):
         each = _PartitionRun(partition, *bound)
-        (large if rows.size(each.start, each.stop) >= enough else small).append(each)
-    yield from _append_batches(accumulator, rows, large)
-    yield from _append_short(accumulator, rows, small)
+        is_alone = rows.size(each.start, each.stop) >= enough or (
+            parcel is not None and accumulator.is_next(TopicPartition(topic, partition), parcel)
+        )
+        (large if is_alone else small).append(each)
+    yield from _append_batches(accumulator, rows, large, parcel)
+    yield from _append_short(accumulator, rows, small, parcel)
 
 
 class _PartitionRun(NamedTuple):
@@ -229,7 +240,7 @@ class _Rows:
 
 
 def _append_batches(
-    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
+    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun], parcel: Parcel | None
 ) -> Iterator[Run]:
     """Encode runs that fill batches alone. Their rows are not copied before."""
     most = accumulator.sizes.of_records(rows.topic)
@@ -248,7 +259,7 @@ def _append_batches(
     )
     for partition, start, stop in parts:
         where, size = TopicPartition(rows.topic, partition), rows.size(start, stop)
-        run = accumulator.append_batch(where, size + HEADER_BYTES, lambda: next(batches))
+        run = accumulator.append_batch(where, size + HEADER_BYTES, lambda: next(batches), parcel)
         yield replace(run, rows=rows.given[start:stop])
 
 
@@ -264,7 +275,7 @@ def _even_parts(rows: _Rows, run: _PartitionRun, batch_bytes: int) -> Iterator[_
 
 
 def _append_short(
-    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun]
+    accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun], parcel: Parcel | None
 ) -> Iterator[Run]:
     """Put runs into the open batches of their partitions. A few rows go one by one."""
     few = [each for each in runs if each.is_few]
@@ -274,11 +285,11 @@ def _append_short(
     for run in runs:
         size = rows.size(run.start, run.stop)
         if parts and size > room:
-            yield from accumulator.append(parts)
+            yield from accumulator.append(parts, parcel)
             parts, room = [], most
         room -= size
         where, places = TopicPartition(rows.topic, run.partition), rows.given[run.start : run.stop]
         taken = list(islice(single, len(places))) if run.is_few else rows.of([run])
         parts.append(Part(where, taken, size, places))
     if parts:
-        yield from accumulator.append(parts)
+        yield from accumulator.append(parts, parcel)

@@ -2,9 +2,11 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess
@@ -164,80 +166,28 @@ OnDelivery = Callable[[RecordMetadata | None, KafkaError | None], object]
 """Called in the producer's thread with the record's place, or with the error."""
 
 
-class SendFuture:
-    """One record on its way. The methods have the names of `concurrent.futures.Future`."""
-
-    __slots__ = ("_delivery", "_key_size", "_number", "_timestamp_ms", "_value_size")
-
-    def __init__(
-        self,
-        delivery: Delivery,
-        number: int,
-        timestamp_ms: int,
-        sizes: tuple[int, int],
-    ) -> None:
-        """`number` is the record's place in the delivery; `sizes` are those of key and value."""
-        self._delivery = delivery
-        self._number = number
-        self._timestamp_ms = timestamp_ms
-        self._key_size, self._value_size = sizes
-
-    def done(self) -> bool:
-        """Whether the record is written or has failed."""
-        return self._delivery.is_done
-
-    def result(self, timeout_seconds: float | None = None) -> RecordMetadata:
-        """Wait, and return the record's place. Raises the error of a record that failed.
-
-        Raises `KafkaTimeoutError` if neither is known in time; the record is still on its way.
-        """
-        error = self.exception(timeout_seconds)
-        if error is not None:  # Many records share the error; each raises its own traceback.
-            raise error.with_traceback(None)
-        return self._metadata()
-
-    def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
-        """Wait, and return the record's error, or None if the record is written."""
-        _wait_for(self._delivery, timeout_seconds)
-        return self._delivery.outcome(self._number).error
-
-    def add_done_callback(self, callback: Callable[["SendFuture"], object]) -> None:
-        """Call `callback` with this future in the producer's thread, or now if it is done."""
-        self._delivery.when_done(lambda _: callback(self))
-
-    def tell(self, on_delivery: OnDelivery) -> None:
-        """Call `on_delivery` once the record is written or has failed."""
-        self._delivery.when_done(lambda _: self._tell(on_delivery))
-
-    def _tell(self, on_delivery: OnDelivery) -> None:
-        error = self._delivery.outcome(self._number).error
-        on_delivery(None if error else self._metadata(), error)
-
-    def _metadata(self) -> RecordMetadata:
-        outcome = self._delivery.outcome(self._number)
-        topic, partition = self._delivery.topic_partition
-        appended_ms = outcome.append_time_ms
-        return RecordMetadata(
-            topic,
-            partition,
-            outcome.offset_of(self._number),
-            self._timestamp_ms if appended_ms < 0 else appended_ms,
-            self._key_size,
-            self._value_size,
-        )
+Places: TypeAlias = Sequence[int] | Integers
+"""The places of rows in what was sent together: in a parcel, or in columns."""
 
 
 @dataclass(slots=True)
 class Run:
     """A run of rows in a delivery: `count` records from the record `first`.
 
-    `rows` are the places of the rows in the sent columns; the default is the first `count` rows.
+    `rows` are the places of the rows in what was sent; the default is the first `count` rows.
     """
 
     delivery: Delivery
     first: int
     count: int
-    rows: Integers | range | None = None
+    rows: Places | None = None
+
+    def places(self) -> Sequence[int]:
+        """Return the places of the rows."""
+        if isinstance(self.rows, np.ndarray):
+            found: list[int] = self.rows.tolist()
+            return found
+        return range(self.count) if self.rows is None else self.rows
 
     @property
     def end(self) -> int:
@@ -251,7 +201,7 @@ class Run:
             if first < end:
                 yield each, first, end
 
-    def failures(self) -> Iterator[tuple[KafkaError, Integers | range]]:
+    def failures(self) -> Iterator[tuple[KafkaError, Places]]:
         """Yield each known error with the rows that it concerns."""
         rows = range(self.count) if self.rows is None else self.rows
         for each, first, end in self.outcomes():
@@ -289,7 +239,7 @@ class ColumnsFuture:
         """Wait, and return the first error, or None if all rows are written."""
         deadline = deadline_after(timeout_seconds)
         for run in self._runs:
-            _wait_for(run.delivery, None if deadline is None else deadline.remaining_seconds())
+            wait_for(run.delivery, None if deadline is None else deadline.remaining_seconds())
         return self.failure()
 
     def failure(self) -> KafkaError | None:
@@ -337,7 +287,8 @@ def deadline_after(timeout_seconds: float | None) -> Deadline | None:
     return None if timeout_seconds is None else Deadline.after_seconds(timeout_seconds)
 
 
-def _wait_for(delivery: Delivery, timeout_seconds: float | None) -> None:
+def wait_for(delivery: Delivery, timeout_seconds: float | None) -> None:
+    """Wait for a delivery. Raises `KafkaTimeoutError`."""
     if not delivery.wait(timeout_seconds):
         what = f"no answer about records of {delivery.topic_partition}"
         raise KafkaTimeoutError(f"{what} within {timeout_seconds:.3f} s; they are on their way")

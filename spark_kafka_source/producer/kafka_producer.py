@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Never
 
-import numpy as np
 import pyarrow as pa
 
 # The first producer with typed values imports what they need.
@@ -31,21 +30,12 @@ from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
-from spark_kafka_source.producer.accumulator import Accumulator, Part
-from spark_kafka_source.producer.columns import (
-    Piece,
-    append,
-    by_topic,
-    check_partitions,
-    given_partitions,
-    pieces_of,
-)
+from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.columns import pieces_of
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import (
     ColumnsFuture,
     OnDelivery,
-    Run,
-    SendFuture,
     deadline_after,
 )
 from spark_kafka_source.producer.errors import UnsendableRecordError
@@ -58,11 +48,12 @@ from spark_kafka_source.producer.given_partitioner import (
 )
 from spark_kafka_source.producer.identity import Idempotent, Identity
 from spark_kafka_source.producer.metrics import ProducerMetrics
-from spark_kafka_source.producer.partitioners import NO_PARTITION, key_partitioner
+from spark_kafka_source.producer.parcel import SendFuture
+from spark_kafka_source.producer.partitioners import key_partitioner
+from spark_kafka_source.producer.placing import Placing
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.producer.record import (
     checked_headers,
-    checked_partition,
     checked_time,
     given_headers,
     record_size,
@@ -70,13 +61,13 @@ from spark_kafka_source.producer.record import (
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
 from spark_kafka_source.producer.serializers import Given, Serializer, serialize
-from spark_kafka_source.producer.topics import Partitions, Topics
+from spark_kafka_source.producer.topics import Topics
 from spark_kafka_source.producer.transaction import (
     Beginning,
     Transaction,
     TransactionStateError,
 )
-from spark_kafka_source.records import HEADER_BYTES, Integers
+from spark_kafka_source.records import HEADER_BYTES
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
@@ -168,12 +159,13 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
             self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
-        self._partitioner = partitioner
-        self._key_partitioner = key_partitioner(config)
         client = KafkaClient(config.client)
         self._callers_client = client.sibling()
         clients = [self._callers_client]
         self._accumulator = Accumulator(config)
+        self._most_bytes = min(config.max_request_size, config.buffer_memory) - HEADER_BYTES
+        self._has_partitioner = partitioner is not None
+        self._last_told: OnDelivery | None = None
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._accumulator.batch_ended = self._topics.batch_ended
         self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
@@ -186,6 +178,15 @@ class KafkaProducer:
             )
         else:
             identity = Idempotent(client) if config.enable_idempotence else Identity()
+        self._placing = Placing(
+            self._accumulator,
+            self._topics,
+            partitioner,
+            key_partitioner(config) if partitioner is None else None,
+            self._transaction,
+            self._metrics,
+        )
+        self._accumulator.place = self._placing.place
         with spelt(config.spelling):
             self._sender = Sender(config, client, self._accumulator, identity, self._metrics)
         client_id = config.client.connection.client_id
@@ -230,26 +231,24 @@ class KafkaProducer:
         raises `ConfigurationError` for a schema that the registry does not have, and
         `RegistryUnavailableError`.
         """
-        if on_delivery is not None:
-            refuse_async("on_delivery", on_delivery, "function")
+        if on_delivery is not self._last_told:  # A look at the function costs more than the rest.
+            if on_delivery is not None:
+                refuse_async("on_delivery", on_delivery, "function")
+            self._last_told = on_delivery
         with spelt(self._config.spelling):
             self._check_open()
             added = given_headers(topic, headers)
             key_bytes = self._serialize_key(topic, added, key)
             value_bytes = self._serialize_value(topic, added, value)
-            row_headers = checked_headers(topic, added)
+            row_headers = checked_headers(topic, added) if added else ()
             size = record_size(key_bytes, value_bytes, row_headers)
-            self._check_size(topic, size)
+            if size > self._most_bytes:
+                self._refuse_size(topic, size)
             now_ms = checked_time(topic, timestamp_ms)
-            sent = Sent(key, key_bytes, value, value_bytes)
-            where = self._partition_for(topic, sent, partition, size)
-            row = key_bytes, value_bytes, row_headers, now_ms
-            (run,) = self._accumulator.append([Part(where, [row], size)])
-        sizes = _length(key_bytes), _length(value_bytes)
-        future = SendFuture(run.delivery, run.first, now_ms, sizes)
-        if on_delivery is not None:
-            future.tell(on_delivery)
-        return future
+            sent = Sent(key, key_bytes, value, value_bytes) if self._has_partitioner else None
+            chosen = self._placing.chosen(topic, partition, sent)
+            row = key_bytes, value_bytes, row_headers, now_ms, size, chosen, on_delivery
+            return SendFuture(*self._accumulator.add(topic, row))
 
     def sends_at_once(self, topic: str, partition: int | None = None) -> bool:
         """Whether `send` would wait for nothing: neither for metadata nor for room.
@@ -258,8 +257,7 @@ class KafkaProducer:
         """
         if self._encoding is not None or not self._topics.knows(topic, partition):
             return False
-        most = min(self._config.max_request_size, self._config.buffer_memory)
-        return self._accumulator.memory.free >= most
+        return self._accumulator.memory.free >= self._most_bytes + HEADER_BYTES
 
     def send_columns(
         self, topic: str | None, columns: pa.Table | pa.RecordBatch | HasArrowStream | HasArrowArray
@@ -286,21 +284,7 @@ class KafkaProducer:
             if self._encoding is not None:
                 table = self._encoding.table(topic, table)
             pieces = pieces_of(table, self._config.max_request_size, self._config.buffer_memory)
-            planned = [
-                (name, part, self._partitions_for(name, part))
-                for piece in pieces
-                for name, part in ([(topic, piece)] if topic is not None else by_topic(piece))
-            ]
-            if self._transaction is not None:
-                self._transaction.announce(
-                    TopicPartition(name, each)
-                    for name, _, partitions in planned
-                    for each in np.unique(partitions).tolist()
-                )
-            runs: list[Run] = []
-            for name, part, partitions in planned:
-                runs += append(self._accumulator, name, part, partitions)
-        return ColumnsFuture(runs)
+            return ColumnsFuture(self._placing.send(topic, pieces))
 
     def flush(self, timeout_seconds: float | None = None) -> None:
         """Send all records so far at once, and wait until each is written or has failed.
@@ -413,75 +397,12 @@ class KafkaProducer:
         if self._transaction is not None:
             self._transaction.check_open()
 
-    def _check_size(self, topic: str, size: int) -> None:
-        most = min(self._config.max_request_size, self._config.buffer_memory)
-        if size + HEADER_BYTES > most:
-            name = "max.request.size" if most == self._config.max_request_size else "buffer.memory"
-            reason = f"it may take {size + HEADER_BYTES} bytes, and 'kafka.{name}' is {most}"
-            raise UnsendableRecordError(topic, "size", reason)
-
-    def _partition_for(
-        self, topic: str, sent: Sent, partition: int | None, size: int
-    ) -> TopicPartition:
-        if partition is not None:
-            partition = checked_partition(topic, partition)
-            self._topics.of(topic, partition + 1).check(partition)
-            return TopicPartition(topic, partition)
-        found = self._topics.of(topic)
-        chosen = NO_PARTITION
-        if self._partitioner is not None:
-            chosen = _as_given(self._partitioner, found, sent)
-        elif self._key_partitioner is not None:
-            chosen = self._key_partitioner.partition(sent.key_bytes, found.count)
-        if chosen == NO_PARTITION:
-            chosen = found.next_one(size)
-        return TopicPartition(topic, chosen)
-
-    def _partitions_for(self, topic: str, piece: Piece) -> Integers:
-        """Return the partition of each row: its own, or that of its key, or any."""
-        found = given_partitions(piece)
-        partitions = self._topics.of(topic, int(found.max(initial=NO_PARTITION)) + 1)
-        check_partitions(piece, found, topic, partitions.count)
-        left = np.flatnonzero(found == NO_PARTITION)
-        if len(left):
-            has_key = "key" in piece.columns.schema.names
-            keys = piece.columns["key"] if has_key else pa.nulls(len(found))
-            keys = keys if len(left) == len(found) else keys.take(pa.array(left))
-            if self._partitioner is not None:
-                sent, partitioner = _as_sent(piece, left), self._partitioner
-                found[left] = [_as_given(partitioner, partitions, each) for each in sent]
-            elif self._key_partitioner is not None and has_key:
-                found[left] = self._key_partitioner.partitions(keys, partitions.count)
-            left = np.flatnonzero(found == NO_PARTITION)
-        if len(left):
-            found[left] = partitions.next_ones(piece.sizes[left])
-        return found
-
-
-def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: Sent) -> int:
-    chosen = partitioner.choose(sent, partitions.info)
-    if chosen is None:
-        return NO_PARTITION
-    chosen = checked_partition(partitions.name, chosen)
-    partitions.check(chosen)
-    return chosen
-
-
-def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
-    """Yield the bytes of rows, for a partitioner. There are no other objects."""
-    taken = pa.array(rows)
-    columns = [
-        piece.columns[name].take(taken).cast(pa.binary()).to_pylist()
-        if name in piece.columns.schema.names
-        else [None] * len(rows)
-        for name in ("key", "value")
-    ]
-    for key, value in zip(*columns, strict=True):
-        yield Sent(key, key, value, value)
-
-
-def _length(data: bytes | None) -> int:
-    return -1 if data is None else len(data)
+    def _refuse_size(self, topic: str, size: int) -> Never:
+        config, size = self._config, size + HEADER_BYTES
+        most = min(config.max_request_size, config.buffer_memory)
+        name = "max.request.size" if most == config.max_request_size else "buffer.memory"
+        reason = f"it may take {size} bytes, and 'kafka.{name}' is {most}"
+        raise UnsendableRecordError(topic, "size", reason)
 
 
 def _close(
@@ -503,7 +424,7 @@ def _end(process: OwnProcess, accumulator: Accumulator, close: Callable[[Deadlin
     """Close a producer that nobody has closed. A fork's child leaves it to the parent."""
     if not process.is_here:
         return
-    left = len(accumulator.unfinished())
+    left = len(accumulator.unfinished()) + len(accumulator.parcels())
     close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:
         logger.warning("A producer was not closed: it sent its last %s batches at its end", left)

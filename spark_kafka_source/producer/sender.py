@@ -116,9 +116,8 @@ class Sender:
     def _is_over(self) -> bool:
         if not self._is_closing:
             return False
-        return not self._accumulator.queues() or (
-            self._close_by is not None and self._close_by.expired
-        )
+        is_empty = not self._accumulator.queues() and not self._accumulator.parcels()
+        return is_empty or (self._close_by is not None and self._close_by.expired)
 
     def _step(self) -> None:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
@@ -127,6 +126,7 @@ class Sender:
             if self._config.acks is Acks.NONE:
                 self._unanswered.add(flight.broker.address)
             self._answers.take(flight)
+        self._wake_at(self._accumulator.place_due())
         queues = self._accumulator.queues()
         self._identity.want(queues)
         self._step_conversations()

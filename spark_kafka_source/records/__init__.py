@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         encode_control_batch,
     )
     from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
-    from spark_kafka_source.records.joining import as_rows, join_columns
+    from spark_kafka_source.records.joining import as_rows, columns_of, join_columns
     from spark_kafka_source.records.peek import next_offset
     from spark_kafka_source.records.row_encoder import FEW_ROWS, Row, encode_rows
     from spark_kafka_source.records.split import cut_batch, split_batch
@@ -92,6 +92,7 @@ __all__ = [
     "as_rows",
     "batches",
     "chunks",
+    "columns_of",
     "cut_batch",
     "cut_batch_bytes",
     "encode_batch",
@@ -119,7 +120,7 @@ if not TYPE_CHECKING:
             "compression": "Compression NO_COMPRESSION",
             "encode": "NO_TIMESTAMP Record encode_batch encode_control_batch",
             "encoded_batch": "EncodedBatch MAX_BATCH_BYTES",
-            "joining": "as_rows join_columns",
+            "joining": "as_rows columns_of join_columns",
             "peek": "next_offset",
             "row_encoder": "FEW_ROWS Row encode_rows",
             "split": "cut_batch split_batch",

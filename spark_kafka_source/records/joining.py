@@ -11,6 +11,7 @@ from spark_kafka_source.records.row_encoder import Headers, Row
 
 _BYTES = pa.large_binary()
 _HEADERS = pa.list_(pa.struct([("key", _BYTES), ("value", _BYTES)]))
+_PAIRS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
 
 
 def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.RecordBatch:
@@ -25,6 +26,23 @@ def join_columns(pieces: Sequence[pa.RecordBatch], timestamp_ms: int) -> pa.Reco
         names = [each for each in COLUMN_NAMES if each in present] or ["value"]
         pieces = [_alike(each, names, timestamp_ms) for each in pieces]
     return pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+
+
+def columns_of(
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes | None],
+    headers: Sequence[Headers],
+    timestamps_ms: Sequence[int],
+) -> pa.RecordBatch:
+    """Return single records as a table for `encode_columns`: the other way of `as_rows`."""
+    columns = {
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "timestamp": pa.array(timestamps_ms, pa.int64()),
+    }
+    if any(headers):
+        columns["headers"] = pa.array(map(list, headers), _PAIRS)
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def as_rows(columns: pa.RecordBatch, timestamp_ms: int) -> list[Row]:

@@ -23,6 +23,7 @@ from spark_kafka_source.producer import (
     SendFuture,
 )
 from spark_kafka_source.producer.delivery import NO_OFFSET, Delivery, Outcome, Run
+from spark_kafka_source.producer.parcel import Parcel
 from tests.producer.writing import IN_TIME, T0, T1
 
 LOST = ClosedError("it is lost")
@@ -43,7 +44,11 @@ def lost(first: int, count: int) -> Outcome:
 
 
 def future_of(delivery: Delivery, number: int) -> SendFuture:
-    return SendFuture(delivery, number, 1_000, (2, -1))
+    """Return the future of a record of a parcel that went to one batch."""
+    parcel = Parcel("t", 1)
+    parcel.facts = [1_000] * (number + 1), [2] * (number + 1), [-1] * (number + 1)
+    parcel.place([Run(delivery, 0, number + 1, range(number + 1))])
+    return SendFuture(parcel, number)
 
 
 def test_a_record_is_where_its_part_of_the_batch_is() -> None:

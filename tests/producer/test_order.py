@@ -53,6 +53,7 @@ def offsets(futures: list[SendFuture]) -> list[int]:
 
 
 def queue_of(producer: KafkaProducer) -> PartitionQueue:
+    eventually(lambda: T0 in producer._accumulator._queues)
     return producer._accumulator.queue(T0)
 
 

@@ -1,5 +1,6 @@
 """Users' columns: all types, mixed with single records, several topics, errors."""
 
+import threading
 import weakref
 from typing import Any
 
@@ -392,3 +393,23 @@ def test_anything_else_is_refused_with_what_is_taken(broker: MemoryBroker, given
         pytest.raises(TypeError, match="give a pyarrow Table or RecordBatch, or columns with"),
     ):
         producer.send_columns("t", given)
+
+
+def test_columns_follow_the_records_that_were_sent_before_them_also_in_a_callback(
+    broker: MemoryBroker,
+) -> None:
+    with producing(broker, **PATIENT) as producer:
+
+        def follow(*_: object) -> None:
+            producer.send("t", b"2")
+            producer.send_columns("t", table(value=[b"3"]))
+            producer.send("t", b"4")
+            followed.set()
+
+        followed = threading.Event()
+        producer.send("t", b"0", on_delivery=follow)
+        producer.send_columns("t", table(value=[b"1"]))
+        producer.flush(IN_TIME)
+        assert followed.wait(IN_TIME)
+        producer.flush(IN_TIME)
+    assert values(logs_of(broker)[0]) == [b"0", b"1", b"2", b"3", b"4"]

@@ -421,6 +421,7 @@ def test_a_topic_that_is_gone_says_so_once_the_time_is_up(broker: MemoryBroker) 
 
 
 def queue_of(producer: KafkaProducer, where: TopicPartition = T0) -> PartitionQueue:
+    eventually(lambda: where in producer._accumulator._queues)
     return producer._accumulator.queue(where)
 
 

@@ -7,7 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, error_named
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    KafkaTimeoutError,
+    LocalError,
+    error_named,
+)
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer import (
     KafkaProducer,
@@ -148,6 +154,23 @@ def test_columns_add_all_of_their_partitions_by_one_request(broker: MemoryBroker
         for request in broker.requests(AddPartitionsToTxnRequest)
     ]
     assert added == [[("many", list(range(8)))]] * 2
+
+
+def test_records_that_get_no_place_keep_their_transaction_from_a_commit(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with transactional(broker) as producer:
+        begun(producer)
+        producer.send("t", b"0").result(IN_TIME)
+        with monkeypatch.context() as context:
+            context.setattr("spark_kafka_source.producer.placing.TopicPartition", None)
+            lost = producer.send("t", b"1")
+            assert "records of topic 't': TypeError" in str(error_of(lost))
+        with pytest.raises(LocalError, match="records of topic 't'"):
+            producer.commit_transaction()
+        producer.abort_transaction()
+        assert producer.metrics()["record-error-total"] == 1
+    assert committed(broker) == []
 
 
 def test_offsets_are_committed_with_the_transaction(broker: MemoryBroker) -> None:

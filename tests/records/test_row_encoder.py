@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.producer.batch import columns_of
 from spark_kafka_source.records import (
     Codec,
     Compression,
     Row,
     as_rows,
+    columns_of,
     encode_columns,
     encode_rows,
 )
@@ -26,7 +26,7 @@ rows = st.lists(st.tuples(data, data, headers, times), min_size=1, max_size=70)
 def test_the_bytes_are_those_of_columns(given_rows: list[Row], codec: Codec) -> None:
     compression = Compression(codec)
     (expected,) = encode_columns(
-        columns_of(given_rows),
+        columns_of(*zip(*given_rows, strict=True)),
         compression=compression,
         max_batch_bytes=1 << 30,
         max_request_bytes=1 << 30,
