@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
 from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
-from spark_kafka_source.exactly_once.oversight import finish, look_at_last
+from spark_kafka_source.exactly_once.oversight import finish
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
 from tests.exactly_once.conftest import REAL_BROKERS, Trial
@@ -49,11 +49,12 @@ def wait_until_ended(
             time.sleep(0.1)
 
 
-def decided_in_time(query: Query, *, patient: int) -> list[PreparedTransaction]:
+def decided_in_time(query: Query, *, patient: int) -> tuple[Run, list[PreparedTransaction]]:
     """Write and decide a micro-batch of two tasks. Then die before the end of the transactions.
 
     So many of the tasks are patient; the transactions of the others are soon out of time. Where
-    that is before the decision, since the machine is busy, they are given longer.
+    that is before the decision, since the machine is busy, they are given longer. Return the run
+    too: it cannot be read from the decision yet, as brokers may still be ending its transaction.
     """
     for timeout_ms in (SOON_MS, 4 * SOON_MS, 16 * SOON_MS):
         run = query.start()
@@ -65,7 +66,7 @@ def decided_in_time(query: Query, *, patient: int) -> list[PreparedTransaction]:
         try:
             run.commit(0, winners, _interrupting)
         except KeyboardInterrupt:
-            return winners
+            return run, winners
         except TransactionTimedOutError:
             run.abort(0, winners)
     pytest.fail("nothing was decided in time")
@@ -90,7 +91,8 @@ def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
     """Nobody has seen a row of it, so it is decided anew, as often as necessary."""
     query = trial.query
     for _ in range(2):
-        wait_until_aborted(query, decided_in_time(query, patient=0))
+        _, winners = decided_in_time(query, patient=0)
+        wait_until_aborted(query, winners)
     query.timeout_ms = PATIENCE_MS
     run = query.start()
     run.commit(0, run.write(0))
@@ -101,7 +103,7 @@ def test_out_of_time_as_a_whole_after_the_decision(trial: Trial) -> None:
 def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
     """The open transactions are aborted first. Then the micro-batch is decided anew."""
     query = trial.query
-    _, late = decided_in_time(query, patient=1)
+    _, (_, late) = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
     query.timeout_ms = PATIENCE_MS
     run = query.start()
@@ -112,7 +114,7 @@ def test_out_of_time_in_part_of_which_nothing_is_seen(trial: Trial) -> None:
 def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
     """One task is committed, so the other one's rows are lost. No replay hides the loss."""
     query = trial.query
-    committed, late = decided_in_time(query, patient=1)
+    _, (committed, late) = decided_in_time(query, patient=1)
     wait_until_aborted(query, [late])
     with client_of(query.servers) as client:
         coordinator = BlockingCoordinator(client, committed.transactional_id)
@@ -139,11 +141,8 @@ def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial)
     The query can be started again once somebody has accepted the loss.
     """
     query = trial.query
-    winners = decided_in_time(query, patient=0)
+    run, winners = decided_in_time(query, patient=0)
     lost = set(query.written)
-    with client_of(query.servers) as client:
-        (last,) = look_at_last(client, query.names)
-        run = Run(query, last.decision.batch.run_id)
     wait_until_aborted(query, winners)
     query.timeout_ms = PATIENCE_MS
     later = run.write(1, tasks)
@@ -185,7 +184,7 @@ def test_a_driver_that_stands_still_until_a_transaction_is_out_of_time(
 def test_a_replay_whose_rows_take_longer_than_the_decided_ones_may_wait(trial: Trial) -> None:
     """Its first task commits what was decided. Nothing was committed before."""
     query = trial.query
-    committed, late = decided_in_time(query, patient=1)
+    _, (committed, late) = decided_in_time(query, patient=1)
     with client_of(query.servers) as client:
         coordinator = BlockingCoordinator(client, committed.transactional_id)
         coordinator.end(committed.producer, commit=True)
