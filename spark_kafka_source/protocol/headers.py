@@ -1,14 +1,13 @@
 """Headers before each request and each response, https://kafka.apache.org/protocol."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from spark_kafka_source.protocol.declaration import Message, Request, is_flexible, wire
+from spark_kafka_source.protocol.declaration import Message, Request, is_flexible, message, wire
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.wire import INT16, INT32, NEVER_COMPACT_STRING
 
 
-@dataclass(slots=True)
+@message
 class RequestHeader(Message):
     """Header before each request.
 
@@ -23,7 +22,7 @@ class RequestHeader(Message):
     client_id: str | None = wire(NEVER_COMPACT_STRING, "1+", nullable="1+")
 
 
-@dataclass(slots=True)
+@message
 class ResponseHeader(Message):
     """Header before each response."""
 

@@ -4,13 +4,12 @@ CreateTopics, DeleteTopics (KIP-4), CreatePartitions (KIP-195), DeleteRecords (K
 """
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, INT64, STRING, UUID
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicConfigs:
     """Resulting configuration of the new topic."""
 
@@ -21,7 +20,7 @@ class CreatableTopicConfigs:
     is_sensitive: bool = wire(BOOLEAN, "5+")
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicResult:
     """Result for one topic. The topic's shape is present from v5 on."""
 
@@ -37,7 +36,7 @@ class CreatableTopicResult:
     )
 
 
-@dataclass(slots=True)
+@message
 class CreateTopicsResponse(Response):
     """Results for each topic."""
 
@@ -46,7 +45,7 @@ class CreateTopicsResponse(Response):
     topics: list[CreatableTopicResult] = wire(array(CreatableTopicResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatableReplicaAssignment:
     """Brokers that hold one partition."""
 
@@ -54,7 +53,7 @@ class CreatableReplicaAssignment:
     broker_ids: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopicConfig:
     """Requested configuration of the new topic."""
 
@@ -62,7 +61,7 @@ class CreatableTopicConfig:
     value: str | None = wire(STRING, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatableTopic:
     """Topic to create. -1 leaves a number to the assignments, or from v4 on to the broker."""
 
@@ -73,7 +72,7 @@ class CreatableTopic:
     configs: list[CreatableTopicConfig] = wire(array(CreatableTopicConfig), "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreateTopicsRequest(Request[CreateTopicsResponse]):
     """Request to create these topics. Send it to the controller, or from Kafka 4 to any broker."""
 
@@ -83,7 +82,7 @@ class CreateTopicsRequest(Request[CreateTopicsResponse]):
     validate_only: bool = wire(BOOLEAN, "1+")
 
 
-@dataclass(slots=True)
+@message
 class DeletableTopicResult:
     """Result for one topic."""
 
@@ -93,7 +92,7 @@ class DeletableTopicResult:
     error_message: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicsResponse(Response):
     """Results for each topic."""
 
@@ -102,7 +101,7 @@ class DeleteTopicsResponse(Response):
     responses: list[DeletableTopicResult] = wire(array(DeletableTopicResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicState:
     """Topic by name or by id."""
 
@@ -110,7 +109,7 @@ class DeleteTopicState:
     topic_id: uuid.UUID = wire(UUID, "6+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteTopicsRequest(Request[DeleteTopicsResponse]):
     """Request to delete these topics: `topic_names` up to v5, `topics` from v6 on."""
 
@@ -120,7 +119,7 @@ class DeleteTopicsRequest(Request[DeleteTopicsResponse]):
     timeout_ms: int = wire(INT32, "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsTopicResult:
     """Result for one topic."""
 
@@ -129,7 +128,7 @@ class CreatePartitionsTopicResult:
     error_message: str | None = wire(STRING, "0+", nullable="0+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsResponse(Response):
     """Results for each topic."""
 
@@ -138,14 +137,14 @@ class CreatePartitionsResponse(Response):
     results: list[CreatePartitionsTopicResult] = wire(array(CreatePartitionsTopicResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsAssignment:
     """Brokers that hold one new partition."""
 
     broker_ids: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsTopic:
     """Topic, and its new total number of partitions."""
 
@@ -156,7 +155,7 @@ class CreatePartitionsTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class CreatePartitionsRequest(Request[CreatePartitionsResponse]):
     """Request to add partitions to these topics."""
 
@@ -166,7 +165,7 @@ class CreatePartitionsRequest(Request[CreatePartitionsResponse]):
     validate_only: bool = wire(BOOLEAN, "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsPartitionResult:
     """New first offset of one partition."""
 
@@ -175,7 +174,7 @@ class DeleteRecordsPartitionResult:
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsTopicResult:
     """Partitions of one topic."""
 
@@ -183,7 +182,7 @@ class DeleteRecordsTopicResult:
     partitions: list[DeleteRecordsPartitionResult] = wire(array(DeleteRecordsPartitionResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsResponse(Response):
     """Results for each partition."""
 
@@ -192,7 +191,7 @@ class DeleteRecordsResponse(Response):
     topics: list[DeleteRecordsTopicResult] = wire(array(DeleteRecordsTopicResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsPartition:
     """Partition, and its first offset to keep. -1 deletes all records."""
 
@@ -200,7 +199,7 @@ class DeleteRecordsPartition:
     offset: int = wire(INT64, "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsTopic:
     """Partitions of one topic."""
 
@@ -208,7 +207,7 @@ class DeleteRecordsTopic:
     partitions: list[DeleteRecordsPartition] = wire(array(DeleteRecordsPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteRecordsRequest(Request[DeleteRecordsResponse]):
     """Request to delete all records before these offsets. Send it to each partition's leader."""
 

@@ -1,12 +1,10 @@
 """IncrementalAlterConfigs (KIP-339): changes to the configurations of topics and brokers."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResourceResponse:
     """Result for one topic or broker."""
 
@@ -16,7 +14,7 @@ class AlterConfigsResourceResponse:
     resource_name: str = wire(STRING, "0+")
 
 
-@dataclass(slots=True)
+@message
 class IncrementalAlterConfigsResponse(Response):
     """Results for each topic or broker."""
 
@@ -25,7 +23,7 @@ class IncrementalAlterConfigsResponse(Response):
     responses: list[AlterConfigsResourceResponse] = wire(array(AlterConfigsResourceResponse), "0+")
 
 
-@dataclass(slots=True)
+@message
 class AlterableConfig:
     """Change of one configuration. The operations are set, delete, append and subtract: 0 to 3."""
 
@@ -34,7 +32,7 @@ class AlterableConfig:
     value: str | None = wire(STRING, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class AlterConfigsResource:
     """Topic or broker, and the changes to its configurations. Others stay as they are."""
 
@@ -43,7 +41,7 @@ class AlterConfigsResource:
     configs: list[AlterableConfig] = wire(array(AlterableConfig), "0+")
 
 
-@dataclass(slots=True)
+@message
 class IncrementalAlterConfigsRequest(Request[IncrementalAlterConfigsResponse]):
     """Request for changes. Send a request about a broker to that broker."""
 

@@ -1,12 +1,10 @@
 """ApiVersions (KIP-35, KIP-511, KIP-584): the API versions that a broker supports."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class ApiVersion:
     """Versions of one API that the broker supports, both ends included."""
 
@@ -15,7 +13,7 @@ class ApiVersion:
     max_version: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class SupportedFeatureKey:
     """Levels of one feature that the broker supports."""
 
@@ -24,7 +22,7 @@ class SupportedFeatureKey:
     max_version: int = wire(INT16, "3+")
 
 
-@dataclass(slots=True)
+@message
 class FinalizedFeatureKey:
     """Levels of one feature that are in use in the whole cluster."""
 
@@ -33,7 +31,7 @@ class FinalizedFeatureKey:
     min_version_level: int = wire(INT16, "3+")
 
 
-@dataclass(slots=True)
+@message
 class ApiVersionsResponse(Response):
     """Versions of each API.
 
@@ -56,7 +54,7 @@ class ApiVersionsResponse(Response):
     zk_migration_ready: bool = wire(BOOLEAN, "3+", tag=3, tagged="3+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class ApiVersionsRequest(Request[ApiVersionsResponse]):
     """Request for the versions of a broker. Only this request may be the first on a connection."""
 

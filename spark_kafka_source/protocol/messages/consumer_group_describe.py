@@ -1,16 +1,15 @@
 """ConsumerGroupDescribe: the members of groups that use the protocol of KIP-848."""
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING, UUID
 
 # The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     """Partitions of one topic."""
 
@@ -19,14 +18,14 @@ class TopicPartitions:
     partitions: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     """Partitions that a member owns, or shall own."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
 
-@dataclass(slots=True)
+@message
 class Member:
     """Member. `member_type` is 0 if it uses the classic protocol, else 1 (KIP-1099)."""
 
@@ -43,7 +42,7 @@ class Member:
     member_type: int = wire(INT8, "1+", default=-1, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     """Group. GROUP_ID_NOT_FOUND also stands for a group of the classic protocol."""
 
@@ -58,7 +57,7 @@ class DescribedGroup:
     authorized_operations: int = wire(INT32, "0+", default=_NOT_ASKED_FOR)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupDescribeResponse(Response):
     """Description of each group."""
 
@@ -67,7 +66,7 @@ class ConsumerGroupDescribeResponse(Response):
     groups: list[DescribedGroup] = wire(array(DescribedGroup), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupDescribeRequest(Request[ConsumerGroupDescribeResponse]):
     """Request for the members of these groups. Send it to their coordinator."""
 

@@ -6,12 +6,11 @@ end.
 https://github.com/apache/kafka/blob/trunk/clients/src/main/resources/common/message/ConsumerProtocolSubscription.json
 """
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.protocol.codec import decode_prefix, encode
-from spark_kafka_source.protocol.declaration import Message, array, versions, wire
+from spark_kafka_source.protocol.declaration import Message, array, message, versions, wire
 from spark_kafka_source.protocol.wire import BYTES, INT32, STRING
 
 PROTOCOL_TYPE = "consumer"
@@ -22,11 +21,11 @@ _VERSION_BYTES = 2
 M = TypeVar("M", bound=Message)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerProtocolSubscription(Message):
     """Topics that a member subscribes to, and partitions that it owns."""
 
-    @dataclass(slots=True)
+    @message
     class TopicPartition:
         """Partitions of one topic that the member owns."""
 
@@ -41,11 +40,11 @@ class ConsumerProtocolSubscription(Message):
     rack_id: str | None = wire(STRING, "3+", nullable="3+", default=None, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerProtocolAssignment(Message):
     """Partitions assigned to a member."""
 
-    @dataclass(slots=True)
+    @message
     class TopicPartition:
         """Partitions of one topic that the member shall read."""
 

@@ -1,12 +1,10 @@
 """DescribeConfigs (KIP-133): the configuration of topics and brokers."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT8, INT16, INT32, STRING
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsSynonym:
     """Another configuration that could give the value."""
 
@@ -15,7 +13,7 @@ class DescribeConfigsSynonym:
     source: int = wire(INT8, "1+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResourceResult:
     """Configuration and its value."""
 
@@ -31,7 +29,7 @@ class DescribeConfigsResourceResult:
     documentation: str | None = wire(STRING, "3+", nullable="0+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResult:
     """Configurations of one topic or broker."""
 
@@ -42,7 +40,7 @@ class DescribeConfigsResult:
     configs: list[DescribeConfigsResourceResult] = wire(array(DescribeConfigsResourceResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResponse(Response):
     """Configurations of each topic or broker."""
 
@@ -51,7 +49,7 @@ class DescribeConfigsResponse(Response):
     results: list[DescribeConfigsResult] = wire(array(DescribeConfigsResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsResource:
     """Topic (type 2) or broker (type 4), and the wanted configurations. None means all."""
 
@@ -60,7 +58,7 @@ class DescribeConfigsResource:
     configuration_keys: list[str] | None = wire(array(STRING), "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeConfigsRequest(Request[DescribeConfigsResponse]):
     """Request for configurations. Send a request about a broker to that broker."""
 

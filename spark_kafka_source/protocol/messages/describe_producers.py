@@ -1,12 +1,10 @@
 """DescribeProducers (KIP-664): producers of a partition, and where their transactions began."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class ProducerState:
     """State of one producer in the memory of the partition's leader."""
 
@@ -18,7 +16,7 @@ class ProducerState:
     current_txn_start_offset: int = wire(INT64, "0+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class PartitionResponse:
     """Producers of one partition."""
 
@@ -28,7 +26,7 @@ class PartitionResponse:
     active_producers: list[ProducerState] = wire(array(ProducerState), "0+")
 
 
-@dataclass(slots=True)
+@message
 class TopicResponse:
     """Partitions of one topic."""
 
@@ -36,7 +34,7 @@ class TopicResponse:
     partitions: list[PartitionResponse] = wire(array(PartitionResponse), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeProducersResponse(Response):
     """Producers of each partition."""
 
@@ -45,7 +43,7 @@ class DescribeProducersResponse(Response):
     topics: list[TopicResponse] = wire(array(TopicResponse), "0+")
 
 
-@dataclass(slots=True)
+@message
 class TopicRequest:
     """Partitions of one topic."""
 
@@ -53,7 +51,7 @@ class TopicRequest:
     partition_indexes: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeProducersRequest(Request[DescribeProducersResponse]):
     """Request for the producers of these partitions. Send it to their leader."""
 

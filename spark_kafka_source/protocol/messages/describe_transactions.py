@@ -1,12 +1,10 @@
 """DescribeTransactions (KIP-664): the state of transactions, by transactional id."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class TopicData:
     """Partitions of one topic that are in the transaction, or still lack its end marker."""
 
@@ -14,7 +12,7 @@ class TopicData:
     partitions: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class TransactionState:
     """Last transaction of one id. Its state is Empty, Ongoing, PrepareCommit and so on."""
 
@@ -28,7 +26,7 @@ class TransactionState:
     topics: list[TopicData] = wire(array(TopicData), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeTransactionsResponse(Response):
     """State of each transaction."""
 
@@ -37,7 +35,7 @@ class DescribeTransactionsResponse(Response):
     transaction_states: list[TransactionState] = wire(array(TransactionState), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeTransactionsRequest(Request[DescribeTransactionsResponse]):
     """Request for the state of transactions. Send it to their coordinator."""
 

@@ -1,9 +1,8 @@
 """Fetch (KIP-227, KIP-320, KIP-392): records from a partition's leader, or a close replica."""
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import (
     INT8,
     INT16,
@@ -19,7 +18,7 @@ from spark_kafka_source.protocol.wire import (
 _NO_HIGH_WATERMARK = 0x7FFFFFFFFFFFFFFF
 
 
-@dataclass(slots=True)
+@message
 class EpochEndOffset:
     """Point where the logs diverge: the largest common epoch and its end."""
 
@@ -27,7 +26,7 @@ class EpochEndOffset:
     end_offset: int = wire(INT64, "12+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     """Current leader of the partition, as far as the broker knows."""
 
@@ -35,7 +34,7 @@ class LeaderIdAndEpoch:
     leader_epoch: int = wire(INT32, "12+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class SnapshotId:
     """Snapshot to fetch instead. Only for brokers."""
 
@@ -43,7 +42,7 @@ class SnapshotId:
     epoch: int = wire(INT32, "0+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class AbortedTransaction:
     """Aborted transaction that affects the records, for READ_COMMITTED."""
 
@@ -51,7 +50,7 @@ class AbortedTransaction:
     first_offset: int = wire(INT64, "4+")
 
 
-@dataclass(slots=True)
+@message
 class PartitionData:
     """Records of one partition, as a view of the response, and its offsets."""
 
@@ -70,7 +69,7 @@ class PartitionData:
     records: Records | None = wire(RECORDS, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class FetchableTopicResponse:
     """Partitions of one topic."""
 
@@ -79,7 +78,7 @@ class FetchableTopicResponse:
     partitions: list[PartitionData] = wire(array(PartitionData), "0+")
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     """Address of a leader that `current_leader` names."""
 
@@ -89,7 +88,7 @@ class NodeEndpoint:
     rack: str | None = wire(STRING, "16+", nullable="16+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class FetchResponse(Response):
     """Records of partitions. The last batch of a partition is often cut."""
 
@@ -101,7 +100,7 @@ class FetchResponse(Response):
     node_endpoints: list[NodeEndpoint] = wire(array(NodeEndpoint), "16+", tag=0, tagged="16+")
 
 
-@dataclass(slots=True)
+@message
 class ReplicaState:
     """Replica that sends the request. Only for brokers."""
 
@@ -109,7 +108,7 @@ class ReplicaState:
     replica_epoch: int = wire(INT64, "15+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class FetchPartition:
     """Partition, and the offset to begin with."""
 
@@ -125,7 +124,7 @@ class FetchPartition:
     )
 
 
-@dataclass(slots=True)
+@message
 class FetchTopic:
     """Topic by name (up to v12) or by id (from v13 on). Set both: each version uses its own."""
 
@@ -134,7 +133,7 @@ class FetchTopic:
     partitions: list[FetchPartition] = wire(array(FetchPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ForgottenTopic:
     """Partitions to leave out of the fetch session from now on."""
 
@@ -143,7 +142,7 @@ class ForgottenTopic:
     partitions: list[int] = wire(array(INT32), "7+")
 
 
-@dataclass(slots=True)
+@message
 class FetchRequest(Request[FetchResponse]):
     """Request for records from these offsets on.
 

@@ -1,12 +1,10 @@
 """Coordinators of groups and of transactional ids: FindCoordinator (KIP-699)."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT8, INT16, INT32, STRING
 
 
-@dataclass(slots=True)
+@message
 class Coordinator:
     """Coordinator of one key."""
 
@@ -18,7 +16,7 @@ class Coordinator:
     error_message: str | None = wire(STRING, "4+", nullable="4+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class FindCoordinatorResponse(Response):
     """Coordinator of one key, or from v4 on of each key."""
 
@@ -32,7 +30,7 @@ class FindCoordinatorResponse(Response):
     coordinators: list[Coordinator] = wire(array(Coordinator), "4+")
 
 
-@dataclass(slots=True)
+@message
 class FindCoordinatorRequest(Request[FindCoordinatorResponse]):
     """Request for a group's coordinator, or from v4 on for several (KIP-699)."""
 

@@ -4,16 +4,14 @@ And OffsetDelete. DescribeGroups is for groups of the classic protocol; `consume
 for others.
 """
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRING
 
 # The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
-@dataclass(slots=True)
+@message
 class ListedGroup:
     """Group in a list. It has a state from v4 on, and a type from v5 on."""
 
@@ -23,7 +21,7 @@ class ListedGroup:
     group_type: str = wire(STRING, "5+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class ListGroupsResponse(Response):
     """Groups that this broker coordinates."""
 
@@ -33,7 +31,7 @@ class ListGroupsResponse(Response):
     groups: list[ListedGroup] = wire(array(ListedGroup), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListGroupsRequest(Request[ListGroupsResponse]):
     """Request for the groups that a broker coordinates. An empty filter excludes nothing."""
 
@@ -42,7 +40,7 @@ class ListGroupsRequest(Request[ListGroupsResponse]):
     types_filter: list[str] = wire(array(STRING), "5+")
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroupMember:
     """Member. Its metadata and assignment are present only while the group is Stable."""
 
@@ -54,7 +52,7 @@ class DescribedGroupMember:
     member_assignment: bytes = wire(BYTES, "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribedGroup:
     """Group. A missing group is Dead, or from v6 on an error. `protocol_data` is the assignor."""
 
@@ -68,7 +66,7 @@ class DescribedGroup:
     authorized_operations: int = wire(INT32, "3+", default=_NOT_ASKED_FOR)
 
 
-@dataclass(slots=True)
+@message
 class DescribeGroupsResponse(Response):
     """Description of each group."""
 
@@ -77,7 +75,7 @@ class DescribeGroupsResponse(Response):
     groups: list[DescribedGroup] = wire(array(DescribedGroup), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DescribeGroupsRequest(Request[DescribeGroupsResponse]):
     """Request for the members of classic groups. Send it to their coordinator."""
 
@@ -86,7 +84,7 @@ class DescribeGroupsRequest(Request[DescribeGroupsResponse]):
     include_authorized_operations: bool = wire(BOOLEAN, "3+")
 
 
-@dataclass(slots=True)
+@message
 class DeletableGroupResult:
     """Result for one group."""
 
@@ -94,7 +92,7 @@ class DeletableGroupResult:
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteGroupsResponse(Response):
     """Results for each group."""
 
@@ -103,7 +101,7 @@ class DeleteGroupsResponse(Response):
     results: list[DeletableGroupResult] = wire(array(DeletableGroupResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
     """Request to delete groups without members. Send it to their coordinator."""
 
@@ -111,7 +109,7 @@ class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
     groups_names: list[str] = wire(array(STRING), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponsePartition:
     """Result for one partition."""
 
@@ -119,7 +117,7 @@ class OffsetDeleteResponsePartition:
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponseTopic:
     """Partitions of one topic."""
 
@@ -129,7 +127,7 @@ class OffsetDeleteResponseTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteResponse(Response):
     """Results for the group and for each partition."""
 
@@ -139,14 +137,14 @@ class OffsetDeleteResponse(Response):
     topics: list[OffsetDeleteResponseTopic] = wire(array(OffsetDeleteResponseTopic), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequestPartition:
     """Partition of a topic."""
 
     partition_index: int = wire(INT32, "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequestTopic:
     """Partitions of one topic."""
 
@@ -154,7 +152,7 @@ class OffsetDeleteRequestTopic:
     partitions: list[OffsetDeleteRequestPartition] = wire(array(OffsetDeleteRequestPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetDeleteRequest(Request[OffsetDeleteResponse]):
     """Request to delete a group's offsets, for topics that no member subscribes to (KIP-496)."""
 

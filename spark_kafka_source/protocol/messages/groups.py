@@ -1,13 +1,12 @@
 """Offsets of a group: OffsetCommit, OffsetFetch (KIP-709)."""
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING, UUID
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponsePartition:
     """Result for one partition."""
 
@@ -15,7 +14,7 @@ class OffsetCommitResponsePartition:
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponseTopic:
     """Partitions of one topic."""
 
@@ -26,7 +25,7 @@ class OffsetCommitResponseTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitResponse(Response):
     """Results for each partition."""
 
@@ -35,7 +34,7 @@ class OffsetCommitResponse(Response):
     topics: list[OffsetCommitResponseTopic] = wire(array(OffsetCommitResponseTopic), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequestPartition:
     """Offset to commit for one partition: the offset of the next record to read."""
 
@@ -45,7 +44,7 @@ class OffsetCommitRequestPartition:
     committed_metadata: str | None = wire(STRING, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequestTopic:
     """Topic by name (up to v9) or by id (from v10 on)."""
 
@@ -54,7 +53,7 @@ class OffsetCommitRequestTopic:
     partitions: list[OffsetCommitRequestPartition] = wire(array(OffsetCommitRequestPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetCommitRequest(Request[OffsetCommitResponse]):
     """Request to store these offsets of the group."""
 
@@ -67,7 +66,7 @@ class OffsetCommitRequest(Request[OffsetCommitResponse]):
     topics: list[OffsetCommitRequestTopic] = wire(array(OffsetCommitRequestTopic), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponsePartition:
     """Committed offset of one partition, -1 if there is none (up to v7)."""
 
@@ -78,7 +77,7 @@ class OffsetFetchResponsePartition:
     error_code: int = wire(INT16, "0-7")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseTopic:
     """Partitions of one topic (up to v7)."""
 
@@ -88,7 +87,7 @@ class OffsetFetchResponseTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponsePartitions:
     """Committed offset of one partition, -1 if there is none (from v8 on)."""
 
@@ -99,7 +98,7 @@ class OffsetFetchResponsePartitions:
     error_code: int = wire(INT16, "8+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseTopics:
     """Partitions of one topic (from v8 on)."""
 
@@ -110,7 +109,7 @@ class OffsetFetchResponseTopics:
     )
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponseGroup:
     """Offsets of one group."""
 
@@ -119,7 +118,7 @@ class OffsetFetchResponseGroup:
     error_code: int = wire(INT16, "8+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchResponse(Response):
     """Offsets of one group, or from v8 on of each group."""
 
@@ -130,7 +129,7 @@ class OffsetFetchResponse(Response):
     groups: list[OffsetFetchResponseGroup] = wire(array(OffsetFetchResponseGroup), "8+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestTopic:
     """Partitions of one topic (up to v7)."""
 
@@ -138,7 +137,7 @@ class OffsetFetchRequestTopic:
     partition_indexes: list[int] = wire(array(INT32), "0-7")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestTopics:
     """Partitions of one topic (from v8 on), by name (up to v9) or by id (from v10 on)."""
 
@@ -147,7 +146,7 @@ class OffsetFetchRequestTopics:
     partition_indexes: list[int] = wire(array(INT32), "8+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequestGroup:
     """Group. Null topics mean all topics with committed offsets."""
 
@@ -159,7 +158,7 @@ class OffsetFetchRequestGroup:
     )
 
 
-@dataclass(slots=True)
+@message
 class OffsetFetchRequest(Request[OffsetFetchResponse]):
     """Request for a group's committed offsets, or from v8 on of several groups (KIP-709)."""
 

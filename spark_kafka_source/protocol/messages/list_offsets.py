@@ -1,12 +1,10 @@
 """ListOffsets (KIP-79, KIP-734): the offset for a timestamp, and the first and last offset."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT8, INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsPartitionResponse:
     """Offset found in one partition, -1 if there is none."""
 
@@ -17,7 +15,7 @@ class ListOffsetsPartitionResponse:
     leader_epoch: int = wire(INT32, "4+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsTopicResponse:
     """Partitions of one topic."""
 
@@ -25,7 +23,7 @@ class ListOffsetsTopicResponse:
     partitions: list[ListOffsetsPartitionResponse] = wire(array(ListOffsetsPartitionResponse), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsResponse(Response):
     """Offsets found."""
 
@@ -34,7 +32,7 @@ class ListOffsetsResponse(Response):
     topics: list[ListOffsetsTopicResponse] = wire(array(ListOffsetsTopicResponse), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsPartition:
     """Partition, and a timestamp in ms.
 
@@ -46,7 +44,7 @@ class ListOffsetsPartition:
     timestamp: int = wire(INT64, "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsTopic:
     """Partitions of one topic."""
 
@@ -54,7 +52,7 @@ class ListOffsetsTopic:
     partitions: list[ListOffsetsPartition] = wire(array(ListOffsetsPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListOffsetsRequest(Request[ListOffsetsResponse]):
     """Request for the offsets of timestamps. `replica_id` is -1 for a consumer."""
 

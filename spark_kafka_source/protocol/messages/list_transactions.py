@@ -1,12 +1,10 @@
 """ListTransactions (KIP-664, KIP-994, KIP-1152): the transactional ids of one coordinator."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class TransactionState:
     """Transactional id and its state."""
 
@@ -15,7 +13,7 @@ class TransactionState:
     transaction_state: str = wire(STRING, "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListTransactionsResponse(Response):
     """Transactional ids that this broker coordinates and that pass the filters."""
 
@@ -26,7 +24,7 @@ class ListTransactionsResponse(Response):
     transaction_states: list[TransactionState] = wire(array(TransactionState), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ListTransactionsRequest(Request[ListTransactionsResponse]):
     """Request for the transactional ids of a coordinator. An empty filter excludes nothing.
 

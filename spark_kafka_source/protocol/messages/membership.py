@@ -5,13 +5,12 @@ KIP-345. ConsumerGroupHeartbeat is the only request of KIP-848's protocol.
 """
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT16, INT32, STRING, UUID
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupResponseMember:
     """Member, as described to the group's leader."""
 
@@ -20,7 +19,7 @@ class JoinGroupResponseMember:
     metadata: bytes = wire(BYTES, "0+")
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupResponse(Response):
     """New generation, after all members have joined. Only the leader gets the list of members."""
 
@@ -36,7 +35,7 @@ class JoinGroupResponse(Response):
     members: list[JoinGroupResponseMember] = wire(array(JoinGroupResponseMember), "0+")
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupRequestProtocol:
     """Assignor, and the member's metadata for it."""
 
@@ -44,7 +43,7 @@ class JoinGroupRequestProtocol:
     metadata: bytes = wire(BYTES, "0+")
 
 
-@dataclass(slots=True)
+@message
 class JoinGroupRequest(Request[JoinGroupResponse]):
     """Request to join the group, or to stay in it for the next generation."""
 
@@ -59,7 +58,7 @@ class JoinGroupRequest(Request[JoinGroupResponse]):
     reason: str | None = wire(STRING, "8+", nullable="8+", default=None, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupResponse(Response):
     """Assignment of this member, made by the leader."""
 
@@ -71,7 +70,7 @@ class SyncGroupResponse(Response):
     assignment: bytes = wire(BYTES, "0+")
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupRequestAssignment:
     """Assignment of one member, made by the leader."""
 
@@ -79,7 +78,7 @@ class SyncGroupRequestAssignment:
     assignment: bytes = wire(BYTES, "0+")
 
 
-@dataclass(slots=True)
+@message
 class SyncGroupRequest(Request[SyncGroupResponse]):
     """Request for this member's assignment. The leader sends all assignments with it."""
 
@@ -93,7 +92,7 @@ class SyncGroupRequest(Request[SyncGroupResponse]):
     assignments: list[SyncGroupRequestAssignment] = wire(array(SyncGroupRequestAssignment), "0+")
 
 
-@dataclass(slots=True)
+@message
 class HeartbeatResponse(Response):
     """Answer that says whether the generation is still current."""
 
@@ -102,7 +101,7 @@ class HeartbeatResponse(Response):
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class HeartbeatRequest(Request[HeartbeatResponse]):
     """Heartbeat of a member."""
 
@@ -113,7 +112,7 @@ class HeartbeatRequest(Request[HeartbeatResponse]):
     group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class MemberResponse:
     """Result for one member."""
 
@@ -122,7 +121,7 @@ class MemberResponse:
     error_code: int = wire(INT16, "3+")
 
 
-@dataclass(slots=True)
+@message
 class LeaveGroupResponse(Response):
     """Result, or from v3 on results for each member."""
 
@@ -132,7 +131,7 @@ class LeaveGroupResponse(Response):
     members: list[MemberResponse] = wire(array(MemberResponse), "3+")
 
 
-@dataclass(slots=True)
+@message
 class MemberIdentity:
     """Member that leaves, and its reason."""
 
@@ -141,7 +140,7 @@ class MemberIdentity:
     reason: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class LeaveGroupRequest(Request[LeaveGroupResponse]):
     """Request to leave the group, from v3 on for several members (KIP-345)."""
 
@@ -151,7 +150,7 @@ class LeaveGroupRequest(Request[LeaveGroupResponse]):
     members: list[MemberIdentity] = wire(array(MemberIdentity), "3+")
 
 
-@dataclass(slots=True)
+@message
 class TopicPartitions:
     """Partitions of one topic."""
 
@@ -159,14 +158,14 @@ class TopicPartitions:
     partitions: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class Assignment:
     """Partitions that a member shall own, as far as it may own them by now."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupHeartbeatResponse(Response):
     """Epoch of the member, and its assignment if that has changed."""
 
@@ -180,7 +179,7 @@ class ConsumerGroupHeartbeatResponse(Response):
     assignment: Assignment | None = wire(Assignment, "0+", nullable="0+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class ConsumerGroupHeartbeatRequest(Request[ConsumerGroupHeartbeatResponse]):
     """Heartbeat of a member, with its subscription and its partitions. Null means unchanged.
 

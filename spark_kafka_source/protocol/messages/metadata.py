@@ -1,16 +1,15 @@
 """Metadata (KIP-4, KIP-516): brokers, topics and the leader of each partition."""
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, STRING, UUID
 
 # The value of the authorized operations if the request did not ask for them.
 _NOT_ASKED_FOR = -0x80000000
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponseBroker:
     """Live broker, and its advertised address."""
 
@@ -20,7 +19,7 @@ class MetadataResponseBroker:
     rack: str | None = wire(STRING, "1+", nullable="1+", default=None, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponsePartition:
     """Leader and replicas of a partition."""
 
@@ -33,7 +32,7 @@ class MetadataResponsePartition:
     offline_replicas: list[int] = wire(array(INT32), "5+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponseTopic:
     """Topic. `name` is null if the request had the id of an unknown topic."""
 
@@ -45,7 +44,7 @@ class MetadataResponseTopic:
     topic_authorized_operations: int = wire(INT32, "8+", default=_NOT_ASKED_FOR)
 
 
-@dataclass(slots=True)
+@message
 class MetadataResponse(Response):
     """Cluster, as one broker knows it."""
 
@@ -59,7 +58,7 @@ class MetadataResponse(Response):
     error_code: int = wire(INT16, "13+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class MetadataRequestTopic:
     """Topic by name, or from v12 on by id. v10 and v11 have the id, but brokers ignore it."""
 
@@ -67,7 +66,7 @@ class MetadataRequestTopic:
     name: str | None = wire(STRING, "0+", nullable="10+")
 
 
-@dataclass(slots=True)
+@message
 class MetadataRequest(Request[MetadataResponse]):
     """Request for topics and leaders. Null topics mean all. No topics mean none, but all in v0."""
 

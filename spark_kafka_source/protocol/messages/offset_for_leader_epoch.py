@@ -1,12 +1,10 @@
 """OffsetForLeaderEpoch (KIP-320): the end of a leader epoch, which shows whether a log was cut."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class EpochEndOffset:
     """End, in one partition, of the requested epoch or the last one before it."""
 
@@ -16,7 +14,7 @@ class EpochEndOffset:
     end_offset: int = wire(INT64, "0+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderTopicResult:
     """Partitions of one topic."""
 
@@ -24,7 +22,7 @@ class OffsetForLeaderTopicResult:
     partitions: list[EpochEndOffset] = wire(array(EpochEndOffset), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderEpochResponse(Response):
     """End of each epoch."""
 
@@ -33,7 +31,7 @@ class OffsetForLeaderEpochResponse(Response):
     topics: list[OffsetForLeaderTopicResult] = wire(array(OffsetForLeaderTopicResult), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderPartition:
     """Partition, and the epoch to look up."""
 
@@ -42,7 +40,7 @@ class OffsetForLeaderPartition:
     leader_epoch: int = wire(INT32, "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderTopic:
     """Partitions of one topic."""
 
@@ -50,7 +48,7 @@ class OffsetForLeaderTopic:
     partitions: list[OffsetForLeaderPartition] = wire(array(OffsetForLeaderPartition), "0+")
 
 
-@dataclass(slots=True)
+@message
 class OffsetForLeaderEpochRequest(Request[OffsetForLeaderEpochResponse]):
     """Request for the ends of epochs. A consumer sets `replica_id` to -1. The default is -2."""
 

@@ -4,9 +4,8 @@ Produce, InitProducerId (KIP-98).
 """
 
 import uuid
-from dataclasses import dataclass
 
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import (
     INT16,
     INT32,
@@ -18,7 +17,7 @@ from spark_kafka_source.protocol.wire import (
 )
 
 
-@dataclass(slots=True)
+@message
 class BatchIndexAndErrorMessage:
     """Record because of which the broker refused its batch."""
 
@@ -26,7 +25,7 @@ class BatchIndexAndErrorMessage:
     batch_index_error_message: str | None = wire(STRING, "8+", nullable="8+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class LeaderIdAndEpoch:
     """Current leader of the partition, as far as the broker knows."""
 
@@ -34,7 +33,7 @@ class LeaderIdAndEpoch:
     leader_epoch: int = wire(INT32, "10+", default=-1)
 
 
-@dataclass(slots=True)
+@message
 class PartitionProduceResponse:
     """Result for one partition."""
 
@@ -50,7 +49,7 @@ class PartitionProduceResponse:
     current_leader: LeaderIdAndEpoch = wire(LeaderIdAndEpoch, "10+", tag=0, tagged="10+")
 
 
-@dataclass(slots=True)
+@message
 class TopicProduceResponse:
     """Partitions of one topic."""
 
@@ -61,7 +60,7 @@ class TopicProduceResponse:
     )
 
 
-@dataclass(slots=True)
+@message
 class NodeEndpoint:
     """Address of a leader that `current_leader` names."""
 
@@ -71,7 +70,7 @@ class NodeEndpoint:
     rack: str | None = wire(STRING, "10+", nullable="10+", default=None)
 
 
-@dataclass(slots=True)
+@message
 class ProduceResponse(Response):
     """Results for each partition."""
 
@@ -81,7 +80,7 @@ class ProduceResponse(Response):
     node_endpoints: list[NodeEndpoint] = wire(array(NodeEndpoint), "10+", tag=0, tagged="10+")
 
 
-@dataclass(slots=True)
+@message
 class PartitionProduceData:
     """Record batch for one partition, whole or in two pieces: its header and its records."""
 
@@ -89,7 +88,7 @@ class PartitionProduceData:
     records: RecordsInPieces | None = wire(RECORDS, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class TopicProduceData:
     """Topic by name (up to v12) or by id (from v13 on)."""
 
@@ -98,7 +97,7 @@ class TopicProduceData:
     partition_data: list[PartitionProduceData] = wire(array(PartitionProduceData), "0+")
 
 
-@dataclass(slots=True)
+@message
 class ProduceRequest(Request[ProduceResponse]):
     """Request to append records. With `acks` of 0 the broker never answers."""
 
@@ -114,7 +113,7 @@ class ProduceRequest(Request[ProduceResponse]):
         return self.acks != 0
 
 
-@dataclass(slots=True)
+@message
 class InitProducerIdResponse(Response):
     """Producer id and its epoch."""
 
@@ -125,7 +124,7 @@ class InitProducerIdResponse(Response):
     producer_epoch: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class InitProducerIdRequest(Request[InitProducerIdResponse]):
     """Request for a producer id. Kafka's v6 is still unstable, and left out."""
 

@@ -1,12 +1,10 @@
 """Authentication: SaslHandshake and SaslAuthenticate (KIP-43, KIP-152, KIP-368)."""
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BYTES, INT16, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class SaslHandshakeResponse(Response):
     """Answer that says whether the mechanism is enabled, and lists the enabled mechanisms."""
 
@@ -15,7 +13,7 @@ class SaslHandshakeResponse(Response):
     mechanisms: list[str] = wire(array(STRING), "0+")
 
 
-@dataclass(slots=True)
+@message
 class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
     """Choice of the mechanism. After v0 bare tokens follow, after v1 SaslAuthenticate."""
 
@@ -23,7 +21,7 @@ class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
     mechanism: str = wire(STRING, "0+")
 
 
-@dataclass(slots=True)
+@message
 class SaslAuthenticateResponse(Response):
     """Next message of the broker. The last one has the lifetime of the session (0: unlimited)."""
 
@@ -34,7 +32,7 @@ class SaslAuthenticateResponse(Response):
     session_lifetime_ms: int = wire(INT64, "1+", ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class SaslAuthenticateRequest(Request[SaslAuthenticateResponse]):
     """Next message of the client, in the format of the mechanism."""
 

@@ -4,13 +4,11 @@ TxnOffsetCommit goes to the group's coordinator. The versions of these requests 
 transaction's generation (KIP-890).
 """
 
-from dataclasses import dataclass
-
-from spark_kafka_source.protocol.declaration import Request, Response, array, wire
+from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnPartitionResult:
     """Result for one partition."""
 
@@ -18,7 +16,7 @@ class AddPartitionsToTxnPartitionResult:
     partition_error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnTopicResult:
     """Partitions of one topic."""
 
@@ -28,7 +26,7 @@ class AddPartitionsToTxnTopicResult:
     )
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnResponse(Response):
     """Results for each partition."""
 
@@ -39,7 +37,7 @@ class AddPartitionsToTxnResponse(Response):
     )
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnTopic:
     """Partitions of one topic."""
 
@@ -47,7 +45,7 @@ class AddPartitionsToTxnTopic:
     partitions: list[int] = wire(array(INT32), "0+")
 
 
-@dataclass(slots=True)
+@message
 class AddPartitionsToTxnRequest(Request[AddPartitionsToTxnResponse]):
     """Request to add partitions to the transaction. v4 and later are for brokers."""
 
@@ -58,7 +56,7 @@ class AddPartitionsToTxnRequest(Request[AddPartitionsToTxnResponse]):
     v3_and_below_topics: list[AddPartitionsToTxnTopic] = wire(array(AddPartitionsToTxnTopic), "0-3")
 
 
-@dataclass(slots=True)
+@message
 class AddOffsetsToTxnResponse(Response):
     """Answer that says whether the group's offsets are in the transaction."""
 
@@ -67,7 +65,7 @@ class AddOffsetsToTxnResponse(Response):
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class AddOffsetsToTxnRequest(Request[AddOffsetsToTxnResponse]):
     """Request to add the group's offsets to the transaction."""
 
@@ -78,7 +76,7 @@ class AddOffsetsToTxnRequest(Request[AddOffsetsToTxnResponse]):
     group_id: str = wire(STRING, "0+")
 
 
-@dataclass(slots=True)
+@message
 class EndTxnResponse(Response):
     """Answer that says whether the end is decided. From v5 on it has the next id and epoch."""
 
@@ -89,7 +87,7 @@ class EndTxnResponse(Response):
     producer_epoch: int = wire(INT16, "5+", default=-1, ignorable=True)
 
 
-@dataclass(slots=True)
+@message
 class EndTxnRequest(Request[EndTxnResponse]):
     """Request to commit or abort the transaction."""
 
@@ -100,7 +98,7 @@ class EndTxnRequest(Request[EndTxnResponse]):
     committed: bool = wire(BOOLEAN, "0+")
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponsePartition:
     """Result for one partition."""
 
@@ -108,7 +106,7 @@ class TxnOffsetCommitResponsePartition:
     error_code: int = wire(INT16, "0+")
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponseTopic:
     """Partitions of one topic."""
 
@@ -118,7 +116,7 @@ class TxnOffsetCommitResponseTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitResponse(Response):
     """Results for each partition."""
 
@@ -127,7 +125,7 @@ class TxnOffsetCommitResponse(Response):
     topics: list[TxnOffsetCommitResponseTopic] = wire(array(TxnOffsetCommitResponseTopic), "0+")
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequestPartition:
     """Offset to commit for one partition: the offset of the next record to read."""
 
@@ -137,7 +135,7 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: str | None = wire(STRING, "0+", nullable="0+")
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequestTopic:
     """Partitions of one topic."""
 
@@ -147,7 +145,7 @@ class TxnOffsetCommitRequestTopic:
     )
 
 
-@dataclass(slots=True)
+@message
 class TxnOffsetCommitRequest(Request[TxnOffsetCommitResponse]):
     """Request to store these offsets of the group when the transaction commits."""
 
