@@ -1,6 +1,6 @@
 """Stage 1: checks and decompresses the records of a fetch, and cuts them into small chunks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -70,6 +70,32 @@ Part: TypeAlias = tuple[Bytes, Segment | None, int]
 """A buffer, the segment in it or None, and the offset to continue from."""
 
 
+class Parts:
+    """Segments, and for each the buffer that it is in. Several may be in one."""
+
+    __slots__ = ("buffers", "segments")
+
+    def __init__(self, buffers: Sequence[Bytes], segments: Sequence[Segment]) -> None:
+        self.buffers, self.segments = tuple(buffers), tuple(segments)
+
+    def join(self) -> None:
+        """Copy the segments into one buffer, unless one has them all."""
+        if any(buffer is not self.buffers[0] for buffer in self.buffers):
+            parts = zip(self.buffers, self.segments, strict=True)
+            data = b"".join(memoryview(each)[part.start : part.end] for each, part in parts)
+            self.buffers = (data,) * len(self.segments)
+            self.segments = tuple(_end_to_end(self.segments))
+
+    def before(self, offset: int) -> "Parts":
+        """Return the segments that may have records before this offset."""
+        kept = [
+            each
+            for each in zip(self.buffers, self.segments, strict=True)
+            if each[1].first_offset < offset
+        ]
+        return Parts([buffer for buffer, _ in kept], [segment for _, segment in kept])
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Records for one Arrow record batch, the input of stage 2: `to_arrow(chunk)`.
@@ -83,27 +109,38 @@ class Chunk:
     topic_partition: TopicPartition
     position: int
     end: int
-    data: Bytes
-    segments: tuple[Segment, ...]
+    parts: Parts
     next_offset: int
     cut_batch_bytes: int = 0
     limit: RecordLimit = field(default_factory=RecordLimit)
 
     @property
+    def data(self) -> Bytes:
+        """The buffer with all records, in which `segments` are."""
+        self.parts.join()
+        return self.parts.buffers[0] if self.parts.buffers else b""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of `data`."""
+        self.parts.join()
+        return self.parts.segments
+
+    @property
     def record_count(self) -> int:
         """The number of records, including those before `position` and from `end` on."""
-        return sum(segment.record_count for segment in self.segments)
+        return sum(segment.record_count for segment in self.parts.segments)
 
     @property
     def size_bytes(self) -> int:
         """The size of the decompressed records in bytes."""
-        return sum(segment.end - segment.start for segment in self.segments)
+        return sum(segment.end - segment.start for segment in self.parts.segments)
 
     def before(self, offset: int) -> "Chunk":
         """Return only the records before this offset."""
-        segments = tuple(each for each in self.segments if each.first_offset < offset)
         end = max(self.position, min(self.end, offset))
-        return replace(self, end=end, segments=segments, next_offset=min(self.next_offset, end))
+        next_offset = min(self.next_offset, end)
+        return replace(self, end=end, parts=self.parts.before(offset), next_offset=next_offset)
 
 
 def chunks(
@@ -302,22 +339,14 @@ class _Unpacking:
             self._next_offset = max(self._next_offset, min(offset, self._end))
 
     def _chunk(self, cut_batch_bytes: int = 0) -> Chunk:
-        """Make a chunk of all waiting segments. If they are in several buffers, join these."""
+        """Make a chunk of all waiting segments."""
         waiting, self._waiting = self._waiting, []
         self._waiting_bytes = self._waiting_records = 0
-        segments = tuple(segment for _, segment in waiting)
-        data: Bytes = waiting[0][0] if waiting else b""
-        if any(buffer is not data for buffer, _ in waiting):
-            data = b"".join(
-                memoryview(buffer)[segment.start : segment.end] for buffer, segment in waiting
-            )
-            segments = tuple(_end_to_end(segments))
         return Chunk(
             self._topic_partition,
             self._position,
             self._end,
-            data,
-            segments,
+            Parts([buffer for buffer, _ in waiting], [segment for _, segment in waiting]),
             self._next_offset,
             cut_batch_bytes,
             self._limit,

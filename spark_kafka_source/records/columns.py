@@ -12,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.errors import CorruptRecordError
+from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk
+from spark_kafka_source.records.copied import Copied, copied
 from spark_kafka_source.records.headers import locate_headers, within_limit
 from spark_kafka_source.records.locate import locate
-from spark_kafka_source.records.located import Located, Slices
+from spark_kafka_source.records.located import Located, Slices, Stamps
 from spark_kafka_source.records.types import Bytes, TimestampOverflowError
 
 HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -66,11 +68,23 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
     column `headers` it raises `RecordTooLargeError` for a record with more than one header per 64
     bytes of `chunk.limit`, unless the limit passes over the record.
     """
+    kernels = compiled.kernels()
+    if kernels is not None and "headers" not in columns:
+        whole = copied(chunk, kernels.copy_records)
+        if whole is not None:
+            arrays = [_of_copied(name, chunk, whole) for name in columns]
+            return pa.RecordBatch.from_arrays(arrays, schema=schema(columns))
     located = locate(chunk)
     if "headers" in columns:
         located = within_limit(chunk, located)
     arrays = [column(name, chunk, located) for name in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=schema(columns))
+
+
+def _of_copied(name: str, chunk: Chunk, whole: Copied) -> pa.Array:
+    if name == "key":
+        return whole.key
+    return whole.value if name == "value" else _OF_STAMPS[name](chunk, whole)
 
 
 def column(name: str, chunk: Chunk, located: Located) -> pa.Array:
@@ -101,22 +115,22 @@ def _value(chunk: Chunk, located: Located) -> pa.Array:
     return gather(chunk.data, located.value)
 
 
-def _topic(chunk: Chunk, located: Located) -> pa.Array:
+def _topic(chunk: Chunk, located: Stamps) -> pa.Array:
     # Faster than pa.repeat(), which works record by record.
     count, name = len(located.offset), chunk.topic_partition.topic.encode()
     bounds = np.arange(count + 1, dtype=np.int32) * np.int32(len(name))
     return pa.StringArray.from_buffers(count, pa.py_buffer(bounds), pa.py_buffer(name * count))
 
 
-def _partition(chunk: Chunk, located: Located) -> pa.Array:
+def _partition(chunk: Chunk, located: Stamps) -> pa.Array:
     return pa.array(np.full(len(located.offset), chunk.topic_partition.partition, np.int32))
 
 
-def _offset(_: Chunk, located: Located) -> pa.Array:
+def _offset(_: Chunk, located: Stamps) -> pa.Array:
     return pa.array(located.offset)
 
 
-def _timestamp(chunk: Chunk, located: Located) -> pa.Array:
+def _timestamp(chunk: Chunk, located: Stamps) -> pa.Array:
     timestamp_ms = located.timestamp_ms
     least, most = timestamp_ms.min(initial=0), timestamp_ms.max(initial=0)
     if least < -MAX_TIMESTAMP_MS or most > MAX_TIMESTAMP_MS:
@@ -127,7 +141,7 @@ def _timestamp(chunk: Chunk, located: Located) -> pa.Array:
     return pa.array(timestamp_ms * MICROSECONDS).view(TIMESTAMP_TYPE)
 
 
-def _timestamp_type(_: Chunk, located: Located) -> pa.Array:
+def _timestamp_type(_: Chunk, located: Stamps) -> pa.Array:
     return pa.array(located.timestamp_type.astype(np.int32))
 
 
@@ -161,15 +175,15 @@ def _first_that_is_no_text(names: pa.BinaryArray) -> int:
     raise ValueError("all names are UTF-8")
 
 
-_BUILDERS: Mapping[str, Callable[[Chunk, Located], pa.Array]] = MappingProxyType(
+_OF_STAMPS: Mapping[str, Callable[[Chunk, Stamps], pa.Array]] = MappingProxyType(
     {
-        "key": _key,
-        "value": _value,
         "topic": _topic,
         "partition": _partition,
         "offset": _offset,
         "timestamp": _timestamp,
         "timestampType": _timestamp_type,
-        "headers": _headers,
     }
+)
+_BUILDERS: Mapping[str, Callable[[Chunk, Located], pa.Array]] = MappingProxyType(
+    {"key": _key, "value": _value, **_OF_STAMPS, "headers": _headers}
 )

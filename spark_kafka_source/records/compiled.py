@@ -8,9 +8,10 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from spark_kafka_source.records import kernels as written
 
@@ -27,6 +28,7 @@ class Kernels:
 
     locate_records: Callable[..., bool]
     locate_headers: Callable[..., bool]
+    copy_records: Callable[..., int]
 
 
 def load() -> Kernels | None:
@@ -38,22 +40,51 @@ def load() -> Kernels | None:
     if numba.config.DISABLE_JIT:
         return None
     octets = numba.types.Array(numba.uint8, 1, "C", readonly=True)
-    table, integers = numba.int64[:, ::1], numba.int64[::1]
+    table, integers, room = numba.int64[:, ::1], numba.int64[::1], numba.uint8[::1]
     bounds, mask = numba.int32[::1], numba.boolean[::1]
     slices, fields = (bounds, mask), (integers,) * 3
+    lines = table, numba.int32[:, ::1], numba.boolean[:, ::1]
+    _copy_by_memcpy(numba)
 
-    def compile_for(kernel: Callable[..., bool], *arguments: object) -> Callable[..., bool]:
-        compiled: Callable[..., bool] = numba.njit(
-            numba.boolean(*arguments), nogil=True, cache=True
-        )(kernel)
-        return compiled
+    def compile_for(kernel: Callable[..., Any], *arguments: object, result: Any) -> Any:
+        return numba.njit(result(*arguments), nogil=True, cache=True)(kernel)
 
+    sound = partial(compile_for, result=numba.boolean)
     return Kernels(
+        sound(written.locate_records, octets, table, integers, integers, *slices, *slices, *fields),
+        sound(written.locate_headers, octets, *fields, bounds, *slices),
         compile_for(
-            written.locate_records, octets, table, integers, integers, *slices, *slices, *fields
+            *(written.copy_records, octets, table, numba.int64, *lines, room, room),
+            result=numba.int64,
         ),
-        compile_for(written.locate_headers, octets, *fields, bounds, *slices),
     )
+
+
+def _copy_by_memcpy(numba: Any) -> None:
+    """Have compiled code copy bytes by C's `memcpy`."""
+    extending, cgutils = import_module("numba.extending"), import_module("numba.core.cgutils")
+
+    def memcpy(_: Any, to: Any, at: Any, data: Any, start: Any, count: Any) -> Any:
+        def written_out(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            to_array, data_array = (
+                context.make_array(signature.args[place])(context, builder, arguments[place]).data
+                for place in (0, 2)
+            )
+            target = builder.gep(to_array, [arguments[1]])
+            source = builder.gep(data_array, [arguments[3]])
+            cgutils.raw_memcpy(builder, target, source, arguments[4], 1)
+            return context.get_dummy_value()
+
+        return numba.types.void(to, at, data, start, count), written_out
+
+    intrinsic = extending.intrinsic(memcpy)
+
+    @extending.overload(written.copy_bytes)  # type: ignore[untyped-decorator]
+    def overloaded(to: Any, at: Any, data: Any, start: Any, count: Any) -> Any:
+        def copy(to: Any, at: Any, data: Any, start: Any, count: Any) -> Any:
+            return intrinsic(to, at, data, start, count)
+
+        return copy
 
 
 class Loading(Generic[K]):

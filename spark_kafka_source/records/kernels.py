@@ -1,4 +1,4 @@
-"""Stage 2a as two loops over every varint, in plain Python that numba compiles (see `compiled`).
+"""Stage 2 as loops over every varint, in plain Python that numba compiles (see `compiled`).
 
 The loops only say whether all records are sound. Other code finds out what is wrong. Compiled loops
 do not check indices, so the code checks each position before it reads a byte or writes a row.
@@ -91,6 +91,85 @@ def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
         if at != stop:
             return False
     return row == len(offset)
+
+
+def copy_bytes(to: Octets, at: int, data: Octets, start: int, count: int) -> None:
+    """Copy `count` bytes. The compiled kernels have `memcpy` here, which is faster than a loop."""
+    to[at : at + count] = data[start : start + count]
+
+
+def copy_records(  # noqa: PLR0911, PLR0917
+    data: Octets,
+    segments: Integers,
+    row: int,
+    stamps: Integers,
+    ends: Positions,
+    null: Mask,
+    keys: Octets,
+    values: Octets,
+) -> int:
+    """Fill rows from `row` on with the records of segments. Return the next row.
+
+    The arrays with several lines have a line for each field: `stamps` for the difference of the
+    timestamp and for the offset, `ends` and `null` for key and value. `ends` has one more place: a
+    key begins where the one before it ends. `keys` and `values` get the bytes. Return -1 if a
+    record is not sound as in `locate_records`, or if there is no room.
+    """
+
+    def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
+        value, shift = 0, 0
+        while at < stop and shift <= last_shift:
+            byte = int(data[at])
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return ((value >> 1) & MAX_LONG) ^ -(value & 1), at
+            shift += 7
+        return 0, NO_VARINT
+
+    if row < 0 or row > stamps.shape[1] or len(data) > MAX_POSITION:
+        return -1
+    key_at, value_at = int(ends[0, row]), int(ends[1, row])
+    previous = int(stamps[1, row - 1]) if row else -1
+    for segment in range(len(segments)):
+        at, stop = int(segments[segment, START]), int(segments[segment, END])
+        count = int(segments[segment, RECORD_COUNT])
+        base = int(segments[segment, BASE])
+        last_delta = int(segments[segment, LAST]) - base
+        previous = max(previous, int(segments[segment, FIRST]) - 1)
+        if at < 0 or stop > len(data) or count > stamps.shape[1] - row:
+            return -1
+        for _ in range(count):
+            length, body = varint(at, stop, VARINT_SHIFT)
+            if length < 0 or length > stop - body:
+                return -1
+            at = body + length
+            timestamp, after = varint(body + 1, at, VARLONG_SHIFT)
+            delta, after = varint(after, at, VARINT_SHIFT)
+            key_length, key = varint(after, at, VARINT_SHIFT)
+            key_bytes = max(key_length, 0)
+            value_length, value = varint(key + key_bytes, at, VARINT_SHIFT)
+            value_bytes = max(value_length, 0)
+            headers, headers_at = varint(value + value_bytes, at, VARINT_SHIFT)
+            if headers_at > at or key_length < -1 or value_length < -1:
+                return -1
+            if headers < 0 or 2 * headers > at - headers_at or (headers == 0 and headers_at < at):
+                return -1
+            if delta > last_delta or base + delta <= previous:
+                return -1
+            if key_bytes > len(keys) - key_at or value_bytes > len(values) - value_at:
+                return -1
+            previous = base + delta
+            stamps[0, row], stamps[1, row] = timestamp, previous
+            null[0, row], null[1, row] = key_length < 0, value_length < 0
+            copy_bytes(keys, key_at, data, key, key_bytes)
+            copy_bytes(values, value_at, data, value, value_bytes)
+            key_at, value_at = key_at + key_bytes, value_at + value_bytes
+            row += 1
+            ends[0, row], ends[1, row] = key_at, value_at
+        if at != stop:
+            return -1
+    return row
 
 
 def locate_headers(  # noqa: PLR0917

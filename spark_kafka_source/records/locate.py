@@ -5,7 +5,7 @@ Python code walks only the chain of record lengths, and numpy reads all other va
 is trusted until one pass at the end has compared all positions with the ends of the records.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -14,7 +14,7 @@ from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk, Segment
 from spark_kafka_source.records.located import Located, Mask, Slices
-from spark_kafka_source.records.types import TimestampType
+from spark_kafka_source.records.types import Bytes, TimestampType
 from spark_kafka_source.records.varints import VARLONG_BYTES, Integers, Octets, varints
 from spark_kafka_source.records.walk import walk
 
@@ -96,18 +96,29 @@ def by_numpy(segments: "Segments") -> Located:
     )
 
 
+def octets(data: Bytes) -> Octets:
+    """Return bytes as an array, as compiled kernels take it."""
+    found: Octets = np.frombuffer(data, np.uint8)
+    found.flags.writeable = False  # numba gives read-only arrays a type of their own
+    return found
+
+
 class Segments:
     """Segments of a chunk as arrays, with one element per segment or per record."""
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self, chunk: Chunk, segments: Sequence[Segment] | None = None) -> None:
+        """`segments` are those of `chunk.data`, unless given."""
         self._chunk = chunk
-        self.data: Octets = np.frombuffer(chunk.data, np.uint8)
-        self.data.flags.writeable = False  # numba gives read-only arrays a type of their own
-        numbers = chain.from_iterable(chunk.segments)
+        numbers = chain.from_iterable(chunk.segments if segments is None else segments)
         self.table: Integers = np.fromiter(numbers, np.int64).reshape(-1, len(Segment._fields))
         """A row for each segment, with the fields of `Segment` as columns."""
         self._counts = self._column("record_count")
         self.record_count = int(self._counts.sum())
+
+    @property
+    def data(self) -> Octets:
+        """The bytes that hold all segments."""
+        return octets(self._chunk.data)
 
     def _column(self, name: str) -> Integers:
         return self.table[:, Segment._fields.index(name)]

@@ -45,15 +45,21 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class Stamps:
+    """The offsets and times of records, one row per record in each array."""
+
+    offset: Integers
+    timestamp_ms: Integers
+    timestamp_type: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Stamps):
     """Located records, one row per record in each array. Positions are bytes in the chunk's data.
 
     The `header_count` headers lie from `headers_start` to `end`. They are not checked yet.
     """
 
-    offset: Integers
-    timestamp_ms: Integers
-    timestamp_type: Integers
     key: Slices
     value: Slices
     headers_start: Integers

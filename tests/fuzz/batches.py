@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -201,6 +201,9 @@ def _check_that_none_is_missing(
             return  # The reader did not read further.
 
 
+T = TypeVar("T")
+
+
 @cache
 def _kernels() -> Kernels:
     if os.environ.get(KERNELS_OPTION, "written") == "compiled":
@@ -208,12 +211,14 @@ def _kernels() -> Kernels:
         assert loaded is not None, "numba compiles nothing with NUMBA_DISABLE_JIT"
         return loaded
     return Kernels(
-        partial(_checked, written.locate_records), partial(_checked, written.locate_headers)
+        partial(_checked, written.locate_records),
+        partial(_checked, written.locate_headers),
+        partial(_checked, written.copy_records),
     )
 
 
-def _checked(kernel: Callable[..., bool], *arrays: Any) -> bool:
-    return kernel(*(array if array.ndim > 1 else _Strict(array) for array in arrays))
+def _checked(kernel: Callable[..., T], *arrays: Any) -> T:
+    return kernel(*(_Strict(each) if getattr(each, "ndim", 0) == 1 else each for each in arrays))
 
 
 class _Strict:

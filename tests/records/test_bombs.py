@@ -250,7 +250,7 @@ def test_a_count_that_does_not_fit_is_refused_before_rows_are_made_for_it(
     def never(*_: object) -> bool:
         raise AssertionError("rows were made")
 
-    monkeypatch.setattr(compiled, "kernels", lambda _=0: compiled.Kernels(never, never))
+    monkeypatch.setattr(compiled, "kernels", lambda _=0: compiled.Kernels(never, never, never))
     for count in (20, MAX_CHUNK_RECORDS, (1 << 31) - 1):
         data = bombs.batch(codec, bombs.record(0, 100), record_count=count)
         with pytest.raises(CorruptRecordError, match=f"{count} records claimed"):

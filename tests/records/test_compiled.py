@@ -9,7 +9,7 @@ import pytest
 from spark_kafka_source.records import compiled
 from spark_kafka_source.records.compiled import Kernels, Loading
 
-KERNELS = Kernels(lambda: True, lambda: True)
+KERNELS = Kernels(lambda: True, lambda: True, lambda: 0)
 
 
 def loaded(loading: Loading[Kernels]) -> Kernels | None:

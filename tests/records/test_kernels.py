@@ -1,6 +1,6 @@
 """The kernels, interpreted and compiled, give the results and errors of the numpy code."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.records import Chunk, chunks, compiled, kernels
-from spark_kafka_source.records.chunk import Segment
+from spark_kafka_source.records import Chunk, Codec, chunks, compiled, kernels
+from spark_kafka_source.records.chunk import Parts, Segment
+from spark_kafka_source.records.columns import gather
 from spark_kafka_source.records.compiled import Kernels
+from spark_kafka_source.records.copied import copied
 from spark_kafka_source.records.headers import headers_by_kernel, headers_by_numpy
 from spark_kafka_source.records.locate import Segments, by_kernel, by_numpy
 from spark_kafka_source.records.located import Located
-from tests.records.batches import TOPIC_PARTITION, Batch, encoded, numbered, rows_of
+from tests.records.batches import TOPIC_PARTITION, Batch, Row, encoded, numbered, rows_of
 from tests.records.strategies import fetches, untimed
 
-AS_WRITTEN = Kernels(kernels.locate_records, kernels.locate_headers)
+AS_WRITTEN = Kernels(kernels.locate_records, kernels.locate_headers, kernels.copy_records)
+
+THREE_CODECS = [
+    Batch(
+        tuple(
+            Row(3 * number + place, 1_000, key, value)
+            for place, (key, value) in enumerate([(b"k", None), (None, b"v"), (b"", b"w" * 70)])
+        ),
+        base_offset=3 * number,
+        codec=codec,
+    )
+    for number, codec in enumerate((Codec.LZ4, Codec.NONE, Codec.GZIP))
+]
 
 
 @pytest.fixture(
@@ -72,11 +86,23 @@ def mutated(chunk: Chunk, draw: st.DataObject) -> Chunk:
         chunk.topic_partition,
         chunk.position,
         chunk.end,
-        bytes(data[: len(chunk.data)]),
-        chunk.segments,
+        Parts([bytes(data[: len(chunk.data)])] * len(chunk.segments), chunk.segments),
         chunk.next_offset,
     )
     return changed
+
+
+def mutated_parts(parts: Parts, draw: st.DataObject) -> Parts:
+    """Return the parts with a changed byte, or as they are."""
+    if not parts.segments or not draw.draw(st.booleans()):
+        return Parts(parts.buffers, parts.segments)
+    buffers = list(parts.buffers)
+    at = draw.draw(st.integers(0, len(buffers) - 1))
+    segment, changed = parts.segments[at], bytearray(buffers[at])
+    place = draw.draw(st.integers(segment.start, segment.end - 1))
+    changed[place] = draw.draw(st.integers(0, 255) | st.sampled_from([0, 1, 127, 128]))
+    buffers[at] = bytes(changed)
+    return Parts(buffers, parts.segments)
 
 
 def expected(chunk: Chunk) -> Located | None:
@@ -98,6 +124,54 @@ def test_records_are_those_that_numpy_finds_or_refused_where_it_refuses_them(
         assert (found is None) == (located is None)
         if found is not None:
             assert same(found, located)
+
+
+@untimed
+@given(
+    batches=fetches(),
+    chunk_bytes=st.sampled_from([100, 1 << 20]),
+    start=st.sampled_from([0, 1, 30]),
+    draw=st.data(),
+)
+def test_copied_columns_are_those_that_numpy_finds_or_none_where_it_refuses_records(
+    forms: Kernels, batches: list[Batch], chunk_bytes: int, start: int, draw: st.DataObject
+) -> None:
+    fetch = b"".join(map(encoded, batches))
+    where = TOPIC_PARTITION
+    for whole in chunks(fetch, topic_partition=where, position=start, chunk_bytes=chunk_bytes):
+        chunk = replace(whole, parts=mutated_parts(whole.parts, draw))
+        found = copied(chunk, forms.copy_records)
+        wanted = expected(chunk)
+        if found is not None:
+            assert wanted is not None
+            assert same(found.offset, wanted.offset)
+            assert same(found.timestamp_ms, wanted.timestamp_ms)
+            assert same(found.timestamp_type, wanted.timestamp_type)
+            for column, slices in ((found.key, wanted.key), (found.value, wanted.value)):
+                column.validate(full=True)
+                assert column.equals(gather(chunk.data, slices))
+        elif wanted is not None and chunk.parts.segments:
+            first, last = chunk.parts.segments[0], chunk.parts.segments[-1]
+            assert first.first_offset < chunk.position or last.last_offset >= chunk.end
+
+
+def test_segments_of_several_buffers_are_copied_as_if_they_were_in_one(forms: Kernels) -> None:
+    fetch = b"".join(encoded(each) for each in THREE_CODECS)
+    (chunk,) = chunks(fetch, topic_partition=TOPIC_PARTITION)
+    assert len({*map(id, chunk.parts.buffers)}) == 3
+    found = copied(chunk, forms.copy_records)
+    assert found is not None
+    assert found.key.to_pylist() == [b"k", None, b""] * 3
+    assert found.value.to_pylist() == [None, b"v", b"w" * 70] * 3
+
+
+def test_no_column_outgrows_its_records(forms: Kernels) -> None:
+    """A column's memory is given back behind its last byte."""
+    fetch = encoded(THREE_CODECS[0])
+    (chunk,) = chunks(fetch, topic_partition=TOPIC_PARTITION)
+    found = copied(chunk, forms.copy_records)
+    assert found is not None
+    assert (found.key.buffers()[2].size, found.value.buffers()[2].size) == (1, 71)
 
 
 @untimed
@@ -188,3 +262,26 @@ def test_rows_and_errors_are_the_same_with_kernels() -> None:
     bad = encoded(good)[:-1] + b"\x08"
     with pytest.raises(CorruptRecordError, match="record 3 of 3: its headers do not fit in"):
         rows_of(bad, check_crcs=False)
+
+
+def test_rows_and_bytes_without_room_are_refused() -> None:
+    """A compiled kernel would write behind its arrays."""
+    (chunk,) = chunks(encoded(THREE_CODECS[1]), topic_partition=TOPIC_PARTITION)
+    table = Segments(chunk).table
+    for rows, key_bytes, value_bytes, expected in (
+        (3, 1, 71, 3),
+        (2, 1, 71, -1),
+        (3, 0, 71, -1),
+        (3, 1, 70, -1),
+    ):
+        found = kernels.copy_records(
+            np.frombuffer(chunk.data, np.uint8),
+            table,
+            0,
+            np.empty((2, rows), np.int64),
+            np.zeros((2, rows + 1), np.int32),
+            np.empty((2, rows), np.bool_),
+            np.empty(key_bytes, np.uint8),
+            np.empty(value_bytes, np.uint8),
+        )
+        assert found == expected

@@ -1,21 +1,31 @@
 """Stage 2a: inconsistent records are errors that name the record."""
 
+from collections.abc import Callable
+
+import pyarrow as pa
 import pytest
 
 from spark_kafka_source.errors import CorruptRecordError
-from spark_kafka_source.records import Record, compiled, encode_batch, kernels
+from spark_kafka_source.records import (
+    Record,
+    chunks,
+    compiled,
+    encode_batch,
+    kernels,
+    to_arrow,
+)
 from spark_kafka_source.records.compiled import Kernels
 from spark_kafka_source.records.encode import encode_record, with_crc
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import walk
-from tests.records.batches import rows_of
+from tests.records.batches import TOPIC_PARTITION, rows_of
 
 
 @pytest.fixture(autouse=True, params=["numpy", "kernels"])
 def located_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run all tests with numpy, and with interpreted kernels."""
     if request.param == "kernels":
-        found = Kernels(kernels.locate_records, kernels.locate_headers)
+        found = Kernels(kernels.locate_records, kernels.locate_headers, kernels.copy_records)
         monkeypatch.setattr(compiled, "kernels", lambda record_count=0: found)
 
 
@@ -34,6 +44,13 @@ def batch(*records: bytes, count: int | None = None) -> bytes:
     return with_crc(bytes(header) + data)
 
 
+def without_headers(fetch: bytes) -> list[pa.RecordBatch]:
+    """Read the columns that compiled kernels copy in one pass."""
+    return [to_arrow(each) for each in chunks(fetch, topic_partition=TOPIC_PARTITION)]
+
+
+Read = Callable[[bytes], object]
+both_ways = pytest.mark.parametrize("read", [rows_of, without_headers])
 GOOD = record(b"\0", 0, 0, 1, b"k", 1, b"v", 0)
 NEXT = record(b"\0", 0, 2, 1, b"k", 1, b"v", 1, 1, b"h", 1, b"x")
 
@@ -63,9 +80,12 @@ def test_the_records_of_these_tests_are_good_where_they_are_not_broken() -> None
         (record(b"\0", 0, 0, -1, -1, 0), "its offset does not rise"),
     ],
 )
-def test_a_record_that_does_not_fill_its_length_is_named(bad: bytes, reason: str) -> None:
+@both_ways
+def test_a_record_that_does_not_fill_its_length_is_named(
+    bad: bytes, reason: str, read: Read
+) -> None:
     with pytest.raises(CorruptRecordError, match=f"events-3 at offset 70: record 2 of 3: {reason}"):
-        rows_of(batch(GOOD, bad, NEXT))
+        read(batch(GOOD, bad, NEXT))
 
 
 @pytest.mark.parametrize(
@@ -107,23 +127,26 @@ def test_a_record_of_very_many_headers_is_read_in_time() -> None:
         ((bytes(14),), 2, "2 records claimed in 14 bytes, 14 found"),
     ],
 )
+@both_ways
 def test_the_chain_of_lengths_must_come_out_at_the_end(
-    records: tuple[bytes, ...], count: int, reason: str
+    records: tuple[bytes, ...], count: int, reason: str, read: Read
 ) -> None:
     with pytest.raises(CorruptRecordError, match=reason):
-        rows_of(batch(*records, count=count))
+        read(batch(*records, count=count))
 
 
-def test_an_error_in_a_later_batch_names_that_batch() -> None:
+@both_ways
+def test_an_error_in_a_later_batch_names_that_batch(read: Read) -> None:
     first = encode_batch([Record(), Record()], base_offset=5)
     with pytest.raises(CorruptRecordError, match="at offset 70: record 1 of 1: its offset"):
-        rows_of(first + batch(record(b"\0", 0, 100, -1, -1, 0)))
+        read(first + batch(record(b"\0", 0, 100, -1, -1, 0)))
 
 
-def test_a_batch_that_begins_before_its_base_offset_is_named() -> None:
+@both_ways
+def test_a_batch_that_begins_before_its_base_offset_is_named(read: Read) -> None:
     before = record(b"\0", 0, -1, -1, -1, 0)
     with pytest.raises(CorruptRecordError, match="record 1 of 2: its offset is not one of its"):
-        rows_of(batch(before, GOOD))
+        read(batch(before, GOOD))
 
 
 @pytest.mark.parametrize("size", [0, 1, 50, 51, 52, 8000, 8300, 2_000_000])

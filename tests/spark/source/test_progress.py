@@ -4,6 +4,7 @@ import pytest
 
 from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.records import Chunk
+from spark_kafka_source.records.chunk import Parts
 from spark_kafka_source.spark.source.progress import EVERY_SECONDS, Progress
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1
@@ -20,7 +21,7 @@ class Clock:
 
 
 def chunk(where: TopicPartition, next_offset: int) -> Chunk:
-    return Chunk(where, 0, next_offset, b"", (), next_offset)
+    return Chunk(where, 0, next_offset, Parts((), ()), next_offset)
 
 
 def progress(lines: list[str], clock: Clock) -> Progress:
@@ -69,7 +70,7 @@ def test_it_says_so_on_standard_error(capsys: pytest.CaptureFixture[str]) -> Non
     clock = Clock()
     task = Progress((OffsetRange(A0, 0, 10),), 1, 1, clock=clock)
     clock.seconds += 10
-    task.read(Chunk(A0, 0, 10, bytes(2_500_000), (), 5), 5)
+    task.read(Chunk(A0, 0, 10, Parts((), ()), 5), 5)
     captured = capsys.readouterr()
     assert "partition 1 of 1, a-0: 50% of 10 offsets, 5 rows" in captured.err
     assert captured.out == ""
