@@ -74,6 +74,9 @@ class Part(NamedTuple):
 _ROOM_BYTES = 64 * 1024
 """Parcels take room in blocks of this size: room for each record alone would cost more than it."""
 
+_MOST_ROOM = 1 / 64
+"""The most of `buffer.memory` in a block: what one topic's parcel does not use, others may need."""
+
 _PLACED_BYTES = 1 << 20
 """After so many bytes of parcels the producer's thread looks at its requests again."""
 
@@ -99,6 +102,7 @@ class Accumulator:
         self.sizes = BatchSizes(config)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
+        self._room_bytes = min(_ROOM_BYTES, int(config.buffer_memory * _MOST_ROOM))
         # One thread may take it twice: the garbage collector closes a forgotten producer.
         self._lock = threading.RLock()
         self._parcels: deque[Parcel] = deque()
@@ -124,7 +128,7 @@ class Accumulator:
             parcel = self._open_parcels.get(topic)
             if parcel is not None and parcel.size + size <= parcel.limit:
                 return parcel, self._put(parcel, row)
-        room = self._take_room(size, block=_ROOM_BYTES)
+        room = self._take_room(size, block=self._room_bytes)
         try:
             with self._lock:
                 self._check_taken()

@@ -164,17 +164,27 @@ def test_a_parcel_is_placed_when_it_is_full_or_has_waited() -> None:
 
 
 def test_a_parcel_takes_room_in_blocks_and_gives_back_the_rest() -> None:
-    accumulator = accumulator_of(buffer_memory=1_000, max_block_ms=0)
+    accumulator = accumulator_of(buffer_memory=64_000, max_block_ms=0)
     placed_in(accumulator)
-    add(accumulator, 0)
-    assert accumulator.memory.free == 0
-    add(accumulator, *range(1, 10))
-    with pytest.raises(BufferFullError):
-        add(accumulator, 10)
-    assert [len(each.rows) for each in accumulator.parcels()] == [10]
+    for number in range(10):
+        add(accumulator, number)
+        assert accumulator.memory.free == 63_000
+    add(accumulator, 10)
+    assert accumulator.memory.free == 62_000
+    assert [len(each.rows) for each in accumulator.parcels()] == [11]
     accumulator.emptied_by = threading.current_thread()
     accumulator.settle("t")
-    assert accumulator.memory.free == 1_000
+    assert accumulator.memory.free == 64_000
+
+
+def test_all_of_the_room_is_used_before_a_record_is_refused() -> None:
+    accumulator = accumulator_of(buffer_memory=1_000, max_block_ms=0)
+    placed_in(accumulator)
+    for number in range(10):
+        add(accumulator, number, topic=f"topic-{number}")
+    with pytest.raises(BufferFullError):
+        add(accumulator, 10)
+    assert len(accumulator.parcels()) == 10
 
 
 def test_what_is_refused_or_held_is_not_added() -> None:
