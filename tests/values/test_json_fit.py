@@ -586,8 +586,10 @@ def test_a_dict_is_written_as_a_column_of_one_row(data: st.DataObject) -> None:
     assume(value is not None)
     try:
         (found,) = by.encode(array, b"").to_pylist()
-    except UnencodableRowError:
+    except UnencodableRowError as refused:
         event("a row was refused")
+        if "[]: null, where" in refused.reason and "prefixItems" in str(schema):
+            return  # A column has one type for all items. Of a dict, each fits its own place.
         with pytest.raises(UnencodableRowError):
             by.one(value)
         return
