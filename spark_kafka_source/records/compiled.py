@@ -44,7 +44,7 @@ def load() -> Kernels | None:
     bounds, mask = numba.int32[::1], numba.boolean[::1]
     slices, fields = (bounds, mask), (integers,) * 3
     lines = table, numba.int32[:, ::1], numba.boolean[:, ::1]
-    _copy_by_memcpy(numba)
+    _prepare_callees(numba)
 
     def compile_for(kernel: Callable[..., Any], *arguments: object, result: Any) -> Any:
         return numba.njit(result(*arguments), nogil=True, cache=True)(kernel)
@@ -60,8 +60,8 @@ def load() -> Kernels | None:
     )
 
 
-def _copy_by_memcpy(numba: Any) -> None:
-    """Have compiled code copy bytes by C's `memcpy`."""
+def _prepare_callees(numba: Any) -> None:
+    """Let compiled kernels call `read_record`, and `copy_bytes` as C's `memcpy`."""
     extending, cgutils = import_module("numba.extending"), import_module("numba.core.cgutils")
 
     def memcpy(_: Any, to: Any, at: Any, data: Any, start: Any, count: Any) -> Any:
@@ -77,6 +77,7 @@ def _copy_by_memcpy(numba: Any) -> None:
 
         return numba.types.void(to, at, data, start, count), written_out
 
+    extending.register_jitable(written.read_record)
     intrinsic = extending.intrinsic(memcpy)
 
     @extending.overload(written.copy_bytes)  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""Stage 2 as loops over every varint, in plain Python that numba compiles (see `compiled`).
+"""The loops of stage 2, which read every varint, in plain Python that numba compiles.
 
 The loops only say whether all records are sound. Other code finds out what is wrong. Compiled loops
 do not check indices, so the code checks each position before it reads a byte or writes a row.
@@ -21,7 +21,47 @@ VARINT_SHIFT, VARLONG_SHIFT = 28, 63
 """The shift of the last septet in a varint of 5 bytes, and in a varlong of 10."""
 
 
-def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
+def read_record(
+    data: Octets, at: int, stop: int
+) -> tuple[int, int, int, int, int, int, int, int, int]:
+    """Return the end of the record that begins at `at`, and its fields; the end is -1 for none.
+
+    The fields are the difference of the timestamp and that of the offset, the start and the length
+    of the key and of the value, and the start and the number of the headers. A record is sound if
+    its fields fill it, up to headers that fit in. `stop` is the end of its segment.
+    """
+
+    def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
+        # Inside the function: if the array was passed in, each call would count a reference to it.
+        value, shift = 0, 0
+        while at < stop and shift <= last_shift:
+            byte = int(data[at])
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return ((value >> 1) & MAX_LONG) ^ -(value & 1), at
+            shift += 7
+        return 0, NO_VARINT
+
+    length, body = varint(at, stop, VARINT_SHIFT)
+    if length < 0 or length > stop - body:
+        return -1, 0, 0, 0, 0, 0, 0, 0, 0
+    end = body + length
+    timestamp, after = varint(body + 1, end, VARLONG_SHIFT)  # after the unused attributes
+    delta, after = varint(after, end, VARINT_SHIFT)
+    key_length, key = varint(after, end, VARINT_SHIFT)
+    value_length, value = varint(key + max(key_length, 0), end, VARINT_SHIFT)
+    headers, headers_at = varint(value + max(value_length, 0), end, VARINT_SHIFT)
+    is_sound = headers_at <= end and key_length >= -1 and value_length >= -1
+    if headers < 0 or 2 * headers > end - headers_at or (headers == 0 and headers_at < end):
+        is_sound = False
+    return (
+        end if is_sound else -1,
+        *(timestamp, delta, key, key_length, value, value_length, headers_at, headers),
+    )
+
+
+def locate_records(  # noqa: PLR0917  # numba takes arrays, one by one
     data: Octets,
     segments: Integers,
     timestamp_delta: Integers,
@@ -40,18 +80,6 @@ def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
     Return False if the segments do not hold exactly this many records, or if a record is not sound.
     """
 
-    def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
-        # Inside the function: if the array was passed in, each call would count a reference to it.
-        value, shift = 0, 0
-        while at < stop and shift <= last_shift:
-            byte = int(data[at])
-            at += 1
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return ((value >> 1) & MAX_LONG) ^ -(value & 1), at
-            shift += 7
-        return 0, NO_VARINT
-
     row, previous = 0, -1
     if len(data) > MAX_POSITION:
         return False
@@ -64,27 +92,16 @@ def locate_records(  # noqa: PLR0911, PLR0917  # numba takes arrays, one by one
         if at < 0 or stop > len(data) or count > len(offset) - row:
             return False
         for _ in range(count):
-            length, body = varint(at, stop, VARINT_SHIFT)
-            if length < 0 or length > stop - body:
-                return False
-            at = body + length
-            timestamp, after = varint(body + 1, at, VARLONG_SHIFT)  # after the unused attributes
-            delta, after = varint(after, at, VARINT_SHIFT)
-            key_length, key = varint(after, at, VARINT_SHIFT)
-            key_end = key + max(key_length, 0)
-            value_length, value = varint(key_end, at, VARINT_SHIFT)
-            value_end = value + max(value_length, 0)
-            headers, headers_at = varint(value_end, at, VARINT_SHIFT)
-            if headers_at > at or key_length < -1 or value_length < -1:
-                return False
-            if headers < 0 or 2 * headers > at - headers_at or (headers == 0 and headers_at < at):
+            found = read_record(data, at, stop)
+            at, timestamp, delta, key, key_length, value, value_length, headers_at, headers = found
+            if at < 0:
                 return False
             if delta > last_delta or base + delta <= previous:
                 return False
             previous = base + delta
             timestamp_delta[row], offset[row] = timestamp, previous
-            key_bounds[2 * row], key_bounds[2 * row + 1] = key, key_end
-            value_bounds[2 * row], value_bounds[2 * row + 1] = value, value_end
+            key_bounds[2 * row], key_bounds[2 * row + 1] = key, key + max(key_length, 0)
+            value_bounds[2 * row], value_bounds[2 * row + 1] = value, value + max(value_length, 0)
             key_null[row], value_null[row] = key_length < 0, value_length < 0
             headers_start[row], header_count[row], end[row] = headers_at, headers, at
             row += 1
@@ -116,17 +133,6 @@ def copy_records(  # noqa: PLR0911, PLR0917
     record is not sound as in `locate_records`, or if there is no room.
     """
 
-    def varint(at: int, stop: int, last_shift: int) -> tuple[int, int]:
-        value, shift = 0, 0
-        while at < stop and shift <= last_shift:
-            byte = int(data[at])
-            at += 1
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return ((value >> 1) & MAX_LONG) ^ -(value & 1), at
-            shift += 7
-        return 0, NO_VARINT
-
     if row < 0 or row > stamps.shape[1] or len(data) > MAX_POSITION:
         return -1
     key_at, value_at = int(ends[0, row]), int(ends[1, row])
@@ -140,21 +146,11 @@ def copy_records(  # noqa: PLR0911, PLR0917
         if at < 0 or stop > len(data) or count > stamps.shape[1] - row:
             return -1
         for _ in range(count):
-            length, body = varint(at, stop, VARINT_SHIFT)
-            if length < 0 or length > stop - body:
+            found = read_record(data, at, stop)
+            at, timestamp, delta, key, key_length, value, value_length, _, _ = found
+            if at < 0:
                 return -1
-            at = body + length
-            timestamp, after = varint(body + 1, at, VARLONG_SHIFT)
-            delta, after = varint(after, at, VARINT_SHIFT)
-            key_length, key = varint(after, at, VARINT_SHIFT)
-            key_bytes = max(key_length, 0)
-            value_length, value = varint(key + key_bytes, at, VARINT_SHIFT)
-            value_bytes = max(value_length, 0)
-            headers, headers_at = varint(value + value_bytes, at, VARINT_SHIFT)
-            if headers_at > at or key_length < -1 or value_length < -1:
-                return -1
-            if headers < 0 or 2 * headers > at - headers_at or (headers == 0 and headers_at < at):
-                return -1
+            key_bytes, value_bytes = max(key_length, 0), max(value_length, 0)
             if delta > last_delta or base + delta <= previous:
                 return -1
             if key_bytes > len(keys) - key_at or value_bytes > len(values) - value_at:
