@@ -116,6 +116,7 @@ def test_waiting_records_of_a_topic_keep_their_order(
             await asyncio.to_thread(broker.wait_for, MetadataRequest)
             for each in sending[:5]:
                 each.cancel()
+            await asyncio.wait(sending[:5])  # Their calls are out of the line then.
             answers.release()
             await asyncio.gather(*sending, return_exceptions=True)
             await send(b"last")
