@@ -78,7 +78,7 @@ _MOST_ROOM = 1 / 64
 """The most of `buffer.memory` in a block: what one topic's parcel does not use, others may need."""
 
 _PLACED_BYTES = 1 << 20
-"""After so many bytes of parcels the producer's thread looks at its requests again."""
+"""The producer's thread places so many bytes of parcels, and then looks at its requests again."""
 
 _Closed = tuple[OpenBatch, ProducerBatch]
 """The open batch to encode, and the closed batch that gets the result."""
@@ -97,7 +97,7 @@ class Accumulator:
         """Called when an open batch has waited for `linger.ms`: the next record without a key may
         go to another partition."""
         self.place: Callable[[Parcel], object] = lambda _: None
-        """Puts the records of a parcel into batches, in the producer's thread; never raises."""
+        """Called in the producer's thread to put a parcel's records into batches. Never raises."""
         self.compression: Compression = config.compression
         self.sizes = BatchSizes(config)
         self._linger_seconds = config.linger_ms / 1000
@@ -397,13 +397,14 @@ class Accumulator:
                 self.place(each)
         return next_seconds
 
-    def placed(self, parcel: Parcel) -> None:
-        """Forget a parcel whose records are in batches, and give back the rest of its room."""
+    def placed(self, parcel: Parcel, runs: Sequence[Run]) -> None:
+        """Forget a parcel whose records are in these runs, and give back the rest of its room."""
         with self._lock:
             self._close_parcel(parcel)
             self._parcels.remove(parcel)
             room, parcel.room = parcel.room, 0
         self.memory.give_back(room)
+        parcel.place(runs)
 
     def queues(self) -> list[PartitionQueue]:
         """Return the queues that are not empty."""

@@ -193,9 +193,7 @@ class Answers:
         for parcel in self.accumulator.parcels():
             self.metrics.failed.record(len(parcel.rows))
             self.identity.failed(error, was_sent=False)
-            lost = parcel.lost((), error)
-            self.accumulator.placed(parcel)
-            parcel.place([lost])
+            self.accumulator.placed(parcel, [parcel.lost((), error)])
         self.accumulator.close_open()
         for queue in self.accumulator.queues():
             in_flight, queue.in_flight = queue.in_flight, []

@@ -164,7 +164,6 @@ class KafkaProducer:
         clients = [self._callers_client]
         self._accumulator = Accumulator(config)
         self._most_bytes = min(config.max_request_size, config.buffer_memory) - HEADER_BYTES
-        self._has_partitioner = partitioner is not None
         self._last_told: OnDelivery | None = None
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._accumulator.batch_ended = self._topics.batch_ended
@@ -245,7 +244,8 @@ class KafkaProducer:
             if size > self._most_bytes:
                 self._refuse_size(topic, size)
             now_ms = checked_time(topic, timestamp_ms)
-            sent = Sent(key, key_bytes, value, value_bytes) if self._has_partitioner else None
+            is_asked = self._placing.partitioner is not None
+            sent = Sent(key, key_bytes, value, value_bytes) if is_asked else None
             chosen = self._placing.chosen(topic, partition, sent)
             row = key_bytes, value_bytes, row_headers, now_ms, size, chosen, on_delivery
             return SendFuture(*self._accumulator.add(topic, row))

@@ -35,7 +35,7 @@ from spark_kafka_source.records import (
 from spark_kafka_source.topic_partition import TopicPartition
 
 _FEW_RECORDS = 200
-"""So many records of `send` get into batches sooner one by one than as columns."""
+"""Up to this number, records of `send` cost less one by one than as columns."""
 
 Planned = tuple[str, Piece, Integers]
 """Rows of one topic, and the partition of each."""
@@ -91,14 +91,13 @@ class Placing:
             self.metrics.failed.record(runs[-1].count)
             if self.transaction is not None:  # Before anyone hears of it, so no commit follows.
                 self.transaction.failed(failure, was_sent=False)
-        self.accumulator.placed(parcel)
-        parcel.place(runs)
+        self.accumulator.placed(parcel, runs)
 
     def chosen(self, topic: str, partition: int | None, sent: Sent | None) -> int | None:
-        """Return the partition that the caller or the function chooses for a record, if any.
+        """Return the partition that the caller or the given partitioner chooses for a record.
 
-        `sent` is None if no function chooses. Waits until the topic's partitions are known. Raises
-        `UnknownPartitionError`.
+        Return None if neither does. `sent` is None without a given partitioner. Waits until the
+        topic's partitions are known. Raises `UnknownPartitionError`.
         """
         if partition is not None:
             partition = checked_partition(topic, partition)
@@ -198,7 +197,7 @@ def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: Sent)
 
 
 def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
-    """Yield the bytes of rows, for a partitioner. There are no other objects."""
+    """Yield the keys and values of rows for a partitioner. Columns have bytes, and no objects."""
     taken = pa.array(rows)
     columns = [
         piece.columns[name].take(taken).cast(pa.binary()).to_pylist()

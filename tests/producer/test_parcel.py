@@ -139,8 +139,7 @@ def placed_in(accumulator: Accumulator) -> list[list[bytes | None]]:
 
     def place(parcel: Parcel) -> None:
         found.append([each[0] for each in parcel.rows])
-        accumulator.placed(parcel)
-        parcel.place([parcel.lost((), LOST)])
+        accumulator.placed(parcel, [parcel.lost((), LOST)])
 
     accumulator.place = place
     return found
