@@ -392,8 +392,10 @@ def test_with_requests_in_flight_a_session_that_is_due_takes_no_more_until_they_
     for each in asked:
         each.answer()
     assert logins(broker) == 1
+    login = broker.hold(SaslAuthenticateRequest)
     renewing = behind(secured, to)
     assert not secured.connections.has_room(to.address, 5), "it authenticates anew"
+    login.release()
     assert renewing.answer()
     assert logins(broker) == 2
     assert broker.accepted() == 1
