@@ -16,10 +16,11 @@ from spark_kafka_source.errors import LocalError
 C = TypeVar("C", bound=type[Any])
 
 _SPECIAL = frozenset({"__enter__", "__iter__"})
-_FOR_EACH_RECORD = frozenset({"send"})
+_CHECKING = frozenset({"send"})
+"""The methods that compare `This.pid` themselves: a call for each record is dear."""
 
 
-class _This:
+class This:
     """The present process, for calls for which a system call is dear.
 
     It hears of Python's forks, but not of each fork of a server in C that embeds Python.
@@ -29,10 +30,11 @@ class _This:
 
     @classmethod
     def changed(cls) -> None:
+        """Take the present process, after a fork."""
         cls.pid = os.getpid()
 
 
-os.register_at_fork(after_in_child=_This.changed)
+os.register_at_fork(after_in_child=This.changed)
 
 
 class ForkedError(LocalError):
@@ -72,13 +74,12 @@ def used_where_made(client: C) -> C:
     block in a child: the block began in the parent, and the parent ends it.
     """
     for name, member in list(vars(client).items()):
-        if name.startswith("_") and name not in _SPECIAL:
+        if name in _CHECKING or (name.startswith("_") and name not in _SPECIAL):
             continue
         if isinstance(member, property) and member.fget is not None:
             setattr(client, name, property(_checked(member.fget), doc=member.__doc__))
         elif callable(member):
-            wrapped = _checked_cheaply if name in _FOR_EACH_RECORD else _checked
-            setattr(client, name, wrapped(member))
+            setattr(client, name, _checked(member))
     if hasattr(client, "__exit__"):
         client.__exit__ = _only_where_made(client.__exit__)
     return client
@@ -97,16 +98,6 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         self._process.check()
-        return method(self, *args, **kwargs)
-
-    return checked
-
-
-def _checked_cheaply(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if self._process.pid != _This.pid:
-            self._process.check()
         return method(self, *args, **kwargs)
 
     return checked

@@ -37,6 +37,10 @@ pytestmark = forking
 CLIENTS: list[type[Any]] = [KafkaAdmin, KafkaConsumer, KafkaProducer, RegistryClient]
 
 
+_ARGUMENTS = {"send": ("t",)}
+"""The arguments of a method that checks the process itself."""
+
+
 @pytest.fixture
 def broker() -> Iterator[MemoryBroker]:
     with MemoryBroker() as broker:
@@ -60,7 +64,7 @@ def public(client: type[Any]) -> list[str]:
 def use(client: Any, name: str) -> None:
     found = getattr(client, name)
     if callable(found):
-        found()
+        found(*_ARGUMENTS.get(name, ()))
 
 
 # -- every call ------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
 from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.delivery import Delivery, Places, Run
-from spark_kafka_source.producer.parcel import Parcel, SentRow
+from spark_kafka_source.producer.delivery import Delivery, OnDelivery, Places, Run
+from spark_kafka_source.producer.parcel import Parcel, SendFuture, SentRow
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.records import Compression, EncodedBatch, Row
 from spark_kafka_source.topic_partition import TopicPartition
@@ -116,34 +116,44 @@ class Accumulator:
 
     # -- from any thread ---------------------------------------------------------------------------
 
-    def add(self, topic: str, row: SentRow) -> tuple[Parcel, int]:
-        """Add a record to the topic's parcel. Return the parcel, and the record's number there.
+    def add_at_once(
+        self, topic: str, row: SentRow, on_delivery: OnDelivery | None
+    ) -> SendFuture | None:
+        """Add a record if the topic's open parcel has room for it. If not, return None.
+
+        While records are refused, no parcel is open.
+        """
+        with self._lock:
+            parcel = self._open_parcels.get(topic)
+            if parcel is None or parcel.size + row[4] > parcel.limit:
+                return None
+            future = parcel.add(row, on_delivery)
+        if parcel.size >= parcel.full_bytes:
+            self.wakeup.wake()
+        return future
+
+    def add(self, topic: str, row: SentRow, on_delivery: OnDelivery | None = None) -> SendFuture:
+        """Add a record to the topic's parcel. `on_delivery` is told the record's outcome.
 
         Waits for room. Raises `BufferFullError`, or the error of `refuse` or `hold`.
         """
-        size = row[4]
-        with self._lock:
-            if self._refusal is not None or self._held is not None:
-                self._check_taken()
-            parcel = self._open_parcels.get(topic)
-            if parcel is not None and parcel.size + size <= parcel.limit:
-                return parcel, self._put(parcel, row)
-        room = self._take_room(size, block=self._room_bytes)
+        future = self.add_at_once(topic, row, on_delivery)
+        return self._add(topic, row, on_delivery) if future is None else future
+
+    def _add(self, topic: str, row: SentRow, on_delivery: OnDelivery | None) -> SendFuture:
+        room = self._take_room(row[4], block=self._room_bytes)
         try:
             with self._lock:
                 self._check_taken()
-                parcel = self._parcel_for(topic, size)
+                parcel = self._parcel_for(topic, row[4])
                 parcel.give(room)
                 room = 0
-                return parcel, self._put(parcel, row)
+                future = parcel.add(row, on_delivery)
         finally:
             self.memory.give_back(room)
-
-    def _put(self, parcel: Parcel, row: SentRow) -> int:
-        number = parcel.add(row)
         if parcel.size >= parcel.full_bytes:
             self.wakeup.wake()
-        return number
+        return future
 
     def _parcel_for(self, topic: str, size: int) -> Parcel:
         """Return the topic's open parcel. Close a full one, and open another."""
@@ -162,6 +172,10 @@ class Accumulator:
         parcel.is_closed = True
         if self._open_parcels.get(parcel.topic) is parcel:
             del self._open_parcels[parcel.topic]
+
+    def _close_parcels(self) -> None:
+        for each in list(self._open_parcels.values()):
+            self._close_parcel(each)
 
     def settle(self, topic: str) -> None:
         """Have the earlier records of a topic placed in batches, before others follow them.
@@ -329,11 +343,13 @@ class Accumulator:
         """Refuse records with this error, until a call with None."""
         with self._lock:
             self._held = error
+            self._close_parcels()
 
     def refuse(self, error: KafkaError) -> None:
         """Refuse all further records with this error."""
         with self._lock:
             self._refusal = self._refusal or error
+            self._close_parcels()
         self.memory.close(self._refusal)
         self.wakeup.wake()
 

@@ -56,7 +56,13 @@ class Outcome:
 
     def offset_of(self, number: int) -> int:
         """Return the offset of one record."""
-        return NO_OFFSET if self.offset < 0 else self.offset + number - self.first
+        return self.offsets_of([number])[0]
+
+    def offsets_of(self, numbers: Sequence[int]) -> list[int]:
+        """Return the offset of each of these records."""
+        if self.offset < 0:
+            return [NO_OFFSET] * len(numbers)
+        return [self.offset + number - self.first for number in numbers]
 
 
 class Delivery:

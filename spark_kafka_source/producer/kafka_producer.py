@@ -4,6 +4,7 @@ https://kafka.apache.org/documentation/#producerapi
 """
 
 import logging
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from spark_kafka_source.client.reporting import (
 )
 from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, serde
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
-from spark_kafka_source.forks import OwnProcess, used_where_made
+from spark_kafka_source.forks import OwnProcess, This, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.producer.accumulator import Accumulator
@@ -67,7 +68,7 @@ from spark_kafka_source.producer.transaction import (
     Transaction,
     TransactionStateError,
 )
-from spark_kafka_source.records import HEADER_BYTES
+from spark_kafka_source.records import HEADER_BYTES, MAX_RECORD_OVERHEAD
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
@@ -165,6 +166,9 @@ class KafkaProducer:
         self._accumulator = Accumulator(config)
         self._most_bytes = min(config.max_request_size, config.buffer_memory) - HEADER_BYTES
         self._last_told: OnDelivery | None = None
+        serdes = key_serializer.serde, value_serializer.serde
+        self._takes_bytes = not (any(serdes) or self._encoding or texts or partitioner)
+        """Whether `send` takes bytes as they are, and no function chooses their partition."""
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._accumulator.batch_ended = self._topics.batch_ended
         self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
@@ -230,10 +234,17 @@ class KafkaProducer:
         raises `ConfigurationError` for a schema that the registry does not have, and
         `RegistryUnavailableError`.
         """
+        if self._process.pid != This.pid:
+            self._process.check()
         if on_delivery is not self._last_told:  # A look at the function costs more than the rest.
             if on_delivery is not None:
                 refuse_async("on_delivery", on_delivery, "function")
             self._last_told = on_delivery
+        has_more = headers is not None or partition is not None or timestamp_ms is not None
+        if self._takes_bytes and not has_more:
+            future = self._send_bytes(topic, key, value, on_delivery)
+            if future is not None:
+                return future
         with spelt(self._config.spelling):
             self._check_open()
             added = given_headers(topic, headers)
@@ -247,8 +258,24 @@ class KafkaProducer:
             is_asked = self._placing.partitioner is not None
             sent = Sent(key, key_bytes, value, value_bytes) if is_asked else None
             chosen = self._placing.chosen(topic, partition, sent)
-            row = key_bytes, value_bytes, row_headers, now_ms, size, chosen, on_delivery
-            return SendFuture(*self._accumulator.add(topic, row))
+            row = key_bytes, value_bytes, row_headers, now_ms, size, chosen
+            return self._accumulator.add(topic, row, on_delivery)
+
+    def _send_bytes(
+        self, topic: str, key: object, value: object, on_delivery: OnDelivery | None
+    ) -> SendFuture | None:
+        """Send a record of bytes that nothing refuses and that waits for nothing.
+
+        Return None for any other. Most records are such, and need none of the care that others do.
+        """
+        if type(value) is not bytes or not (key is None or type(key) is bytes):
+            return None
+        size = MAX_RECORD_OVERHEAD + len(value) + (0 if key is None else len(key))
+        if size > self._most_bytes:
+            return None
+        now_ms = time.time_ns() // 1_000_000
+        row = key, value, (), now_ms, size, None
+        return self._accumulator.add_at_once(topic, row, on_delivery)
 
     def sends_at_once(self, topic: str, partition: int | None = None) -> bool:
         """Whether `send` would wait for nothing: neither for metadata nor for room.

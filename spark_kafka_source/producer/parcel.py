@@ -7,8 +7,10 @@ takes the parcel, and gives all its records their partitions at once.
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,11 +36,9 @@ logger = logging.getLogger(__name__)
 _NO_PARTITION = -1
 
 
-SentRow: TypeAlias = tuple[
-    bytes | None, bytes | None, Headers, int, int, int | None, OnDelivery | None
-]
-"""A record of `send`: key, value, headers, timestamp in milliseconds, size in bytes, the chosen
-partition, and the function to tell."""
+SentRow: TypeAlias = tuple[bytes | None, bytes | None, Headers, int, int, int | None]
+"""A record of `send`: key, value, headers, timestamp in milliseconds, size in bytes, and the chosen
+partition. The garbage collector does not walk through tuples of such objects for long."""
 
 Facts: TypeAlias = tuple[Sequence[int], ...] | tuple[npt.NDArray[Any], ...]
 """The timestamp of each record, and the lengths of its key and its value; -1 for None."""
@@ -61,6 +61,7 @@ class Parcel:
         "_process",
         "_runs",
         "_told",
+        "_told_later",
         "created_at_seconds",
         "facts",
         "full_bytes",
@@ -94,23 +95,28 @@ class Parcel:
         """The run of each record, and its number in the run's delivery. Made when it is asked."""
         self._count = 0
         self.facts: Facts = (), (), ()
-        self._told: list[tuple[int, OnDelivery]] = []
-        """The records whose outcome a function is told."""
+        self._told: dict[int, OnDelivery | None] = {}
+        """The function that is told a record's outcome, by the record's number."""
+        self._told_later: list[tuple[int, OnDelivery]] = []
+        """More of them, by the record's number: they came after `send`."""
 
     def give(self, room: int) -> None:
         """Give it more of `buffer.memory`."""
         self.room += room
         self.limit = min(self.room, self.full_bytes)
 
-    def add(self, row: SentRow) -> int:
-        """Add a record, and return its number.
+    def add(self, row: SentRow, on_delivery: OnDelivery | None) -> "SendFuture":
+        """Add a record, and the function that is told its outcome.
 
         Ctrl-C cannot break it: one step adds a record, and the record counts from then on.
         """
-        number = len(self.rows)
+        rows = self.rows
+        future = SendFuture(self, number := len(rows))
         self.size += row[4]
-        self.rows.append(row)
-        return number
+        if on_delivery is not None or self._told:  # Ctrl-C may have left one for this number.
+            self._told[number] = on_delivery
+        rows.append(row)
+        return future
 
     # -- from the producer's thread ----------------------------------------------------------------
 
@@ -118,16 +124,20 @@ class Parcel:
         """Return all records, and let go of them."""
         rows, self.rows = self.rows, []
         self._count = len(rows)
-        self._told += [(number, row[-1]) for number, row in enumerate(rows) if row[-1] is not None]
         return rows
 
     def place(self, runs: Sequence[Run]) -> None:
         """Note the places of all records, and wake those who wait for them."""
         with self._lock:
             self._runs = runs
-            told, self._told = self._told, []
+            told, later, self._told, self._told_later = self._told, self._told_later, {}, []
             self._placed.set()
-        self._when_done(told)
+        for run in runs if told else ():
+            rows, numbers = run.places(), range(run.first, run.end)
+            functions = [told.get(row) for row in rows]
+            run.delivery.when_done(partial(self._tell, rows, numbers, functions))
+        for number, on_delivery in later:
+            self._when_done(number, on_delivery)
 
     def lost(self, runs: Sequence[Run], error: KafkaError) -> Run:
         """Return a run of all records that are in none of these runs. They failed."""
@@ -181,17 +191,25 @@ class Parcel:
     def metadata(self, number: int) -> RecordMetadata:
         """Return the place of a record that is written."""
         delivery, at = self.delivery(number)
-        return self._metadata(number, at, delivery, delivery.outcome(at))
+        return next(self._metadata([number], [at], delivery.topic_partition, delivery.outcome(at)))
 
     def _metadata(
-        self, number: int, at: int, delivery: Delivery, outcome: Outcome
-    ) -> RecordMetadata:
+        self,
+        rows: Sequence[int],
+        numbers: Sequence[int],
+        topic_partition: TopicPartition,
+        outcome: Outcome,
+    ) -> Iterator[RecordMetadata]:
+        """Return the places of these rows. They have these numbers in their delivery."""
         if not isinstance(self.facts[0], list):  # Lists give their items much sooner.
             self.facts = tuple(np.asarray(each).tolist() for each in self.facts)
-        times, key_sizes, value_sizes = self.facts
-        timestamp_ms = times[number] if outcome.append_time_ms < 0 else outcome.append_time_ms
-        where, offset = delivery.topic_partition, outcome.offset_of(at)
-        return RecordMetadata(*where, offset, timestamp_ms, key_sizes[number], value_sizes[number])
+        times, key_sizes, value_sizes = ([each[row] for row in rows] for each in self.facts)
+        if outcome.append_time_ms >= 0:
+            times = [outcome.append_time_ms] * len(rows)
+        offsets = outcome.offsets_of(numbers)
+        topic, partition = topic_partition
+        columns = repeat(topic), repeat(partition), offsets, times, key_sizes, value_sizes
+        return map(RecordMetadata._make, zip(*columns, strict=False))
 
     def tell(self, number: int, on_delivery: OnDelivery) -> None:
         """Call `on_delivery` in the producer's thread once a record is written or has failed.
@@ -200,29 +218,38 @@ class Parcel:
         """
         with self._lock:
             if not self.is_placed:
-                self._told.append((number, on_delivery))
+                self._told_later.append((number, on_delivery))
                 return
-        self._when_done([(number, on_delivery)])
+        self._when_done(number, on_delivery)
 
-    def _when_done(self, told: Sequence[tuple[int, OnDelivery]]) -> None:
-        """Tell the functions once the deliveries of their records are done."""
-        run_of, number_of = self._places()
-        by_run: dict[int, list[tuple[int, int, OnDelivery]]] = {}
-        for number, on_delivery in told:
-            of_run = by_run.setdefault(run_of[number], [])
-            of_run.append((number, number_of[number], on_delivery))
-        for run, of_run in by_run.items():
-            self._runs[run].delivery.when_done(partial(self._tell, of_run))
+    def _when_done(self, number: int, on_delivery: OnDelivery) -> None:
+        delivery, at = self.delivery(number)
+        delivery.when_done(partial(self._tell, [number], [at], [on_delivery]))
 
-    def _tell(self, told: Sequence[tuple[int, int, OnDelivery]], delivery: Delivery) -> None:
-        for number, at, on_delivery in told:
-            outcome = delivery.outcome(at)
+    def _tell(
+        self,
+        rows: Sequence[int],
+        numbers: Sequence[int],
+        told: Sequence[OnDelivery | None],
+        delivery: Delivery,
+    ) -> None:
+        """Tell each row's function the row's outcome, in the order of the rows."""
+        topic_partition = delivery.topic_partition
+        for outcome in sorted(delivery.outcomes, key=lambda each: each.first):
+            end = outcome.first + outcome.count
+            part = slice(bisect_left(numbers, outcome.first), bisect_left(numbers, end))
             error = outcome.error
-            try:
-                on_delivery(None if error else self._metadata(number, at, delivery, outcome), error)
-            except BaseException:
-                # Other records need the producer's thread, so no function may end it.
-                logger.exception("A callback for records of %s raised", delivery.topic_partition)
+            places: Iterable[RecordMetadata | None] = repeat(None)
+            if error is None:
+                places = self._metadata(rows[part], numbers[part], topic_partition, outcome)
+            for on_delivery, place in zip(told[part], places, strict=False):
+                if on_delivery is None:
+                    continue
+                try:
+                    on_delivery(place, error)
+                except BaseException:
+                    # Other records need the producer's thread, so no function may end it.
+                    logger.exception("A callback for records of %s raised", topic_partition)
 
 
 def _numbers(runs: Sequence[Run]) -> tuple[list[int], list[int]]:

@@ -115,7 +115,7 @@ class Placing:
         if len(rows) <= _FEW_RECORDS:
             runs += self.accumulator.append(self._parts(parcel, rows), parcel)
             return
-        keys, values, headers, times, sizes, chosen, _ = zip(*rows, strict=True)
+        keys, values, headers, times, sizes, chosen = zip(*rows, strict=True)
         columns = columns_of(keys, values, headers, times)
         lengths = [ByteColumn.of(name, columns[name]).lengths for name in ("key", "value")]
         parcel.facts = columns["timestamp"].to_numpy(), *lengths
@@ -136,7 +136,7 @@ class Placing:
         most = self.accumulator.sizes.of_records(topic)
         parts: list[_FewRows] = []
         open_parts: dict[int, _FewRows] = {}
-        for number, (key, value, headers, time_ms, size, chosen, _) in enumerate(rows):
+        for number, (key, value, headers, time_ms, size, chosen) in enumerate(rows):
             partition = self._partition(partitions, key, size) if chosen is None else chosen
             part = open_parts.get(partition)
             if part is None or part.size + size > most:

@@ -27,7 +27,7 @@ SIZE = 100
 
 
 def row(number: int, partition: int | None = None) -> SentRow:
-    return b"%d" % number, None, (), 1_000 + number, SIZE, partition, None
+    return b"%d" % number, None, (), 1_000 + number, SIZE, partition
 
 
 def parcel_of(count: int) -> tuple[Parcel, list[SendFuture]]:
@@ -50,8 +50,8 @@ def delivered(where: Any, first: int, count: int, offset: int) -> Delivery:
 
 def add(accumulator: Accumulator, *numbers: int, topic: str = "t") -> Parcel:
     for number in numbers:
-        parcel, _ = accumulator.add(topic, row(number))
-    return parcel
+        accumulator.add(topic, row(number))
+    return accumulator.parcels()[-1]
 
 
 # -- a parcel --------------------------------------------------------------------------------------
@@ -110,6 +110,37 @@ def test_callbacks_come_in_the_order_of_the_records_once_they_are_written() -> N
     assert said == [10, futures[0], 11, futures[1], 12, futures[2]]
     futures[1].add_done_callback(said.append)
     assert said[-1] is futures[1]
+
+
+def test_functions_of_a_split_batch_hear_their_own_outcomes() -> None:
+    parcel, said = Parcel("t", 1_000), list[Any]()
+    for number in range(5):  # The records 2 and 4 of the delivery are of another parcel.
+        told = None if number == 1 else lambda place, error: said.append(error or place.offset)
+        parcel.add(row(number), told)
+    take(parcel)
+    delivery = Delivery(T0)
+    delivery.closed(6)
+    rows = np.array([3, 1, 0, 4]), np.array([2])
+    parcel.place([Run(delivery, 0, 4, rows[0]), Run(delivery, 5, 1, rows[1])])
+    delivery.is_over(Outcome(3, 3, 70, -1, None))
+    delivery.is_over(Outcome(0, 3, -1, -1, LOST))
+    assert said == [LOST, LOST, 70, 72]
+
+
+def test_a_function_of_an_interrupted_call_is_not_told_of_another_record() -> None:
+    class Interrupted(list[Any]):
+        def append(self, _: object) -> None:
+            raise KeyboardInterrupt
+
+    parcel, said = Parcel("t", 1_000), list[Any]()
+    parcel.rows = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        parcel.add(row(0), lambda *_: said.append("interrupted"))
+    parcel.rows = []
+    parcel.add(row(0), None)
+    take(parcel)
+    parcel.place([Run(delivered(T0, 0, 1, 9), 0, 1, np.array([0]))])
+    assert not said
 
 
 @pytest.mark.parametrize("is_begun", [True, False])
