@@ -11,12 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.benchmarks.session import session
+from tests.benchmarks.sink import events
 from tests.benchmarks.sources import CEILING
 
 _WARM_UP = 3  # Micro-batches that run code for the first time.
@@ -45,6 +47,19 @@ def write(
     return _median_seconds(ready.writeStream.format(sink).options(**options), 20)
 
 
+def write_frame(spark: SparkSession, count: int, sink: str, options: Mapping[str, str]) -> float:
+    """Write a DataFrame that is in memory. Return the seconds."""
+    frame = _events(spark, count)
+    started = time.perf_counter()
+    frame.write.format(sink).options(**options).mode("append").save()
+    return time.perf_counter() - started
+
+
+@cache
+def _events(spark: SparkSession, count: int) -> DataFrame:
+    return events(spark, count)
+
+
 def _median_seconds(writing: DataStreamWriter, batches: int) -> float:
     with tempfile.TemporaryDirectory() as checkpoint:
         query = writing.option("checkpointLocation", checkpoint).start()
@@ -63,7 +78,9 @@ def _with_rows(progress: Iterable[StreamingQueryProgress]) -> list[int]:
     return [each["durationMs"]["addBatch"] for each in progress if each["numInputRows"]]
 
 
-_RUNS: Mapping[str, Callable[..., float]] = {"scan": scan, "stream": stream, "write": write}
+_RUNS: Mapping[str, Callable[..., float]] = {
+    each.__name__: each for each in (scan, stream, write, write_frame)
+}
 
 
 def main() -> None:

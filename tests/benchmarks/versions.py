@@ -11,6 +11,8 @@ version has a Spark session of its own, and the peer and the floor share a third
     together    round trips of a task that reads 64 small partitions, each trip 20 ms
     imports     milliseconds to import the package, over pyspark's own imports
     calls       microseconds of one call of a consumer or a producer
+    records     nanoseconds of processor time for a record, beside confluent-kafka
+    rows        seconds to write a cached DataFrame, beside the peer
 """
 
 import argparse
@@ -18,7 +20,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,7 @@ from typing import NamedTuple
 
 from spark_kafka_source.testing import LocalKafka, Security
 from spark_kafka_source.testing.ports import free_ports
-from tests.benchmarks import one_call, one_version
+from tests.benchmarks import one_call, one_client, one_version
 from tests.benchmarks.delay import delayed
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
 from tests.benchmarks.page import add_page, publish, table
@@ -45,13 +47,21 @@ CASES = (*map(Case, CODECS), Case("lz4", 2048, rows=1_000_000))
 LISTENERS = (("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512"))
 MICRO = ((16, PLAIN), (64, PLAIN), (256, TOGETHER))
 SINK_TASKS, OURS, EXACT = (4, 16, 64), "pykafka", "exactly once"
+ROWS, CONFLUENT = 2_000_000, "confluent-kafka"
+RECORDS = {
+    "send": "confluent_send",
+    "send_told": "confluent_send_told",
+    "send_columns": "confluent_send",
+    "loop": "confluent_loop",
+}
+"""Way of a client, and the way of confluent-kafka beside it; see `one_client`."""
 SMALL_PARTITIONS, ROUND_TRIP_MS = 64, 20.0
 IMPORTS = {
-    "the options": ("spark.source", "spark.data_source"),
-    "a batch": ("spark.batch", "spark.source.batch"),
-    "a stream": ("spark.stream", "spark.source.stream"),
+    "the options": "spark.data_source",
+    "a batch": "spark.source.batch",
+    "a stream": "spark.source.stream",
 }
-"""Module that each step of a query imports, before and now."""
+"""Module that each step of a query imports."""
 
 
 class Session:
@@ -72,6 +82,10 @@ class Session:
     def write(self, rows: Mapping[str, str], sink: str, options: Mapping[str, str]) -> float:
         """Return the median seconds of a micro-batch that writes ready rows."""
         return self._order(run="write", rows=rows, sink=sink, options=options)
+
+    def write_frame(self, count: int, sink: str, options: Mapping[str, str]) -> float:
+        """Return the seconds to write a DataFrame of `count` rows."""
+        return self._order(run="write_frame", count=count, sink=sink, options=options)
 
     def _order(self, **order: object) -> float:
         assert self._process.stdin is not None
@@ -267,12 +281,9 @@ def _together(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str
 def _imports(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     """Import in new processes, in turn."""
     rows = []
-    for step, modules in IMPORTS.items():
-        directories = {BEFORE: arguments.before, NOW: HERE}
-        ways = {
-            name: partial(_import_seconds, directory, module)
-            for (name, directory), module in zip(directories.items(), modules, strict=True)
-        }
+    directories = {BEFORE: arguments.before, NOW: HERE}
+    for step, module in IMPORTS.items():
+        ways = {name: partial(_import_seconds, each, module) for name, each in directories.items()}
         seconds = interleaved(ways, 9)
         took = [f"{each * 1000:.0f}" for each in medians(seconds).values()]
         rows.append([step, *took, str(Ratio.of(seconds, BEFORE, NOW))])
@@ -285,17 +296,72 @@ def _calls(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     directories = {BEFORE: arguments.before, NOW: HERE}
     with broker() as kafka, filled(kafka, Case("none", rows=100_000, partitions=1)) as topic:
         for call in one_call.CALLS:
-            given = (kafka.bootstrap_servers, topic, call)
-            ways = {name: partial(_call_seconds, each, given) for name, each in directories.items()}
+            given = (one_call.__file__, kafka.bootstrap_servers, topic, call)
+            ways = {name: partial(_printed, each, *given) for name, each in directories.items()}
             seconds = interleaved(ways, arguments.runs)
             took = [f"{each * 1e6:.0f}" for each in medians(seconds).values()]
             rows.append([call, *took, str(Ratio.of(seconds, BEFORE, NOW))])
     yield from table(("call", "before us", "now us", "before/now"), rows)
 
 
-def _call_seconds(directory: Path, arguments: Sequence[str]) -> float:
+def _records(_: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
+    """Send and take records with both versions and confluent-kafka, in new processes, in turn."""
+    rows = []
+    with broker() as kafka, filled(kafka, Case("lz4", rows=500_000, partitions=1)) as full:
+
+        def run(directory: Path, way: str) -> float:
+            if way.endswith("loop"):
+                return _printed(directory, one_client.__file__, kafka.bootstrap_servers, full, way)
+            with new_topic(kafka, 8, None) as topic:
+                return _printed(directory, one_client.__file__, kafka.bootstrap_servers, topic, way)
+
+        for way, theirs in RECORDS.items():
+            seconds = interleaved(
+                {
+                    CONFLUENT: partial(run, HERE, theirs),
+                    BEFORE: partial(run, arguments.before, way),
+                    NOW: partial(run, HERE, way),
+                },
+                arguments.runs,
+            )
+            took = [f"{each * 1e9:.0f}" for each in medians(seconds).values()]
+            ratios = [str(Ratio.of(seconds, each, CONFLUENT)) for each in (BEFORE, NOW)]
+            rows.append([f"`{way}`", *took, *ratios])
+    head = ("a record", f"{CONFLUENT} ns", "before ns", "now ns", "before x", "now x")
+    yield from table(head, rows)
+
+
+def _rows(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
+    """Write a cached DataFrame with both versions and the peer, in turn."""
+    rows = []
+    with broker() as kafka:
+        servers = {
+            "kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "kafka.compression.type": "lz4",
+        }
+
+        def run(session: Session, sink: str, partitions: int) -> float:
+            with new_topic(kafka, partitions, None) as topic:
+                return session.write_frame(ROWS, sink, servers | {"topic": topic})
+
+        for partitions in (8, 1):
+            seconds = interleaved(
+                {
+                    PEER: partial(run, sessions.other, PEER, partitions),
+                    BEFORE: partial(run, sessions.before, OURS, partitions),
+                    NOW: partial(run, sessions.now, OURS, partitions),
+                },
+                arguments.runs,
+            )
+            rows.append(_scan_cells(f"{ROWS:,} rows, {partitions} partitions", seconds))
+    head = ("written", "peer s", "before s", "now s", "before x", "now x", "before/now")
+    yield from table(head, rows)
+
+
+def _printed(directory: Path, program: str, *arguments: str) -> float:
+    """Run a program with the version of a checkout. Return the number that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(directory)}
-    command = [sys.executable, "-P", one_call.__file__, *arguments]
+    command = [sys.executable, "-P", program, *arguments]
     return float(subprocess.check_output(command, env=environment, cwd=directory, timeout=300))
 
 
@@ -328,6 +394,8 @@ _TABLES: Mapping[str, Callable[[Sessions, argparse.Namespace], Iterator[str]]] =
     "together": _together,
     "imports": _imports,
     "calls": _calls,
+    "records": _records,
+    "rows": _rows,
 }
 
 

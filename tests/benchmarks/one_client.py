@@ -1,0 +1,166 @@
+"""Processor time that a client takes for a record, for `tests.benchmarks.versions`.
+
+    one_client.py SERVERS TOPIC WAY
+
+`tests.benchmarks.versions` runs this by its path. `PYTHONPATH` names the checkout of the version.
+Records have keys of 10 bytes and JSON values of 150 bytes. Prints the seconds of processor time of
+all threads for a record.
+"""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+import confluent_kafka as ck
+import pyarrow as pa
+
+from spark_kafka_source import KafkaConsumer, KafkaProducer, TopicPartition
+from tests.benchmarks.topics import json_value
+
+_DISTINCT, _WARM_UP = 50_000, 20_000
+_PATIENCE_SECONDS = 120
+
+Counted = tuple[int, float]
+"""A number of records, and the processor time at which the first of them came."""
+
+
+def told(*_: object) -> None:
+    """Hear of a record."""
+
+
+def send(servers: str, topic: str) -> Counted:
+    """Send records one by one."""
+    return _sent(servers, topic, {})
+
+
+def send_told(servers: str, topic: str) -> Counted:
+    """Send records one by one, and hear of each."""
+    return _sent(servers, topic, {"on_delivery": told})
+
+
+def send_columns(servers: str, topic: str) -> Counted:
+    """Send a table."""
+    keys, values = zip(*_pairs(_DISTINCT), strict=True)
+    batch = pa.RecordBatch.from_pydict({"key": pa.array(keys), "value": pa.array(values)})
+    table = pa.Table.from_batches([batch] * 20)
+    with _producer(servers) as producer:
+        producer.send_columns(topic, batch).result(_PATIENCE_SECONDS)
+        began = time.process_time()
+        producer.send_columns(topic, table).result(_PATIENCE_SECONDS)
+    return table.num_rows, began
+
+
+def loop(servers: str, topic: str) -> Counted:
+    """Take the values of records in a loop."""
+    with KafkaConsumer(bootstrap_servers=servers) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        (end,) = consumer.end_offsets([TopicPartition(topic, 0)]).values()
+        values = (record.value for record in consumer)
+        return _taken(values, end)
+
+
+def confluent_send(servers: str, topic: str) -> Counted:
+    """Produce records one by one with confluent-kafka."""
+    return _produced(servers, topic, {})
+
+
+def confluent_send_told(servers: str, topic: str) -> Counted:
+    """Produce records one by one with confluent-kafka, and hear of each."""
+    return _produced(servers, topic, {"on_delivery": told})
+
+
+def confluent_loop(servers: str, topic: str) -> Counted:
+    """Take the values of confluent-kafka's messages in a loop."""
+    settings = {"bootstrap.servers": servers, "group.id": "none", "enable.auto.commit": False}
+    # By default the consumer pauses for a second when its queue is full enough.
+    queue = {"queued.min.messages": 1_000_000, "fetch.queue.backoff.ms": 1}
+    consumer = ck.Consumer(settings | queue)
+    consumer.assign([ck.TopicPartition(topic, 0, ck.OFFSET_BEGINNING)])
+    _, end = consumer.get_watermark_offsets(ck.TopicPartition(topic, 0), _PATIENCE_SECONDS)
+    taken = _taken(_values(consumer), end)
+    consumer.close()
+    return taken
+
+
+WAYS: Mapping[str, Callable[[str, str], Counted]] = {
+    each.__name__: each
+    for each in (
+        send, send_told, send_columns, loop, confluent_send, confluent_send_told, confluent_loop
+    )
+}  # fmt: skip
+
+
+def _sent(servers: str, topic: str, more: Mapping[str, Callable[..., None]]) -> Counted:
+    pairs = _pairs(_DISTINCT)
+    with _producer(servers) as producer:
+        for key, value in pairs[:_WARM_UP]:
+            producer.send(topic, value, key=key, **more)
+        producer.flush()
+        began = time.process_time()
+        for _ in range(4):
+            for key, value in pairs:
+                producer.send(topic, value, key=key, **more)
+    return 4 * len(pairs), began
+
+
+def _produced(servers: str, topic: str, more: Mapping[str, Callable[..., None]]) -> Counted:
+    producer = ck.Producer(
+        {
+            "bootstrap.servers": servers,
+            "compression.type": "lz4",
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",
+            "queue.buffering.max.messages": 500_000,
+        }
+    )
+    pairs = _pairs(_DISTINCT)
+    for key, value in pairs[:_WARM_UP]:
+        producer.produce(topic, value, key, **more)
+    producer.flush(_PATIENCE_SECONDS)
+    began = time.process_time()
+    for _ in range(4):
+        for key, value in pairs:
+            producer.produce(topic, value, key, **more)
+        producer.poll(0)
+    assert producer.flush(_PATIENCE_SECONDS) == 0
+    return 4 * len(pairs), began
+
+
+def _producer(servers: str) -> KafkaProducer:
+    return KafkaProducer(bootstrap_servers=servers, compression_type="lz4")
+
+
+def _values(consumer: ck.Consumer) -> Iterator[object]:
+    while True:
+        messages = consumer.consume(500, _PATIENCE_SECONDS)
+        assert messages, "records are missing"
+        for each in messages:
+            yield each.value()
+
+
+def _taken(values: Iterator[object], end: int) -> Counted:
+    for _ in islice(values, _WARM_UP):
+        pass
+    began = time.process_time()
+    for _ in islice(values, end - _WARM_UP):
+        pass
+    return end - _WARM_UP, began
+
+
+def _pairs(count: int) -> list[tuple[bytes, bytes]]:
+    chance = random.Random(count)
+    keys = (b"%010d" % each for each in chance.sample(range(10**9), count))
+    return [(key, json_value(150, number, chance)) for number, key in enumerate(keys)]
+
+
+def main() -> None:
+    servers, topic, way = sys.argv[1:]
+    count, began = WAYS[way](servers, topic)
+    print((time.process_time() - began) / count)
+
+
+if __name__ == "__main__":
+    main()
