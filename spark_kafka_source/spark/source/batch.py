@@ -88,8 +88,10 @@ def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None
 
 def _refuse_latest(starting: NamedBound) -> None:
     bound = starting.bound
-    latest_of_some = isinstance(bound, Given) and Extreme.LATEST.value in bound.offsets.values()
-    if bound is Extreme.LATEST or latest_of_some:
+    given = isinstance(bound, Given)
+    latest_of_some = given and Extreme.LATEST.value in bound.offsets.values()
+    latest_of_topic = given and Extreme.LATEST.value in bound.whole_topics.values()
+    if bound is Extreme.LATEST or latest_of_some or latest_of_topic:
         found = "found -1, which stands for latest" if latest_of_some else "found 'latest'"
         expected = "A batch cannot start there: give 'earliest', -2, or offsets from 0"
         raise ConfigurationError(starting.option, found, expected)
@@ -99,8 +101,14 @@ def _check_bounds(starting: Bound, ending: Bound) -> None:
     """Raise errors of the bounds that need no broker to be found."""
     if not isinstance(starting, Given) or not isinstance(ending, Given):
         return
-    if starting.offsets.keys() != ending.offsets.keys():
-        raise partitions_differ(starting.offsets, ending.offsets)
-    for each, start in starting.offsets.items():
-        if 0 <= ending.offsets[each] < start:
-            raise start_after_end(each, start, ending.offsets[each], resolved=False)
+    # Which partitions a whole topic has, brokers know.
+    whole = {*starting.whole_topics, *ending.whole_topics}
+    starts, ends = (
+        {each: offset for each, offset in bound.offsets.items() if each.topic not in whole}
+        for bound in (starting, ending)
+    )
+    if starts.keys() != ends.keys():
+        raise partitions_differ(starts, ends)
+    for each, start in starts.items():
+        if 0 <= ends[each] < start:
+            raise start_after_end(each, start, ends[each], resolved=False)

@@ -1,7 +1,7 @@
 """The start of a query and the end of a batch: their options, in the order of precedence."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
@@ -15,6 +15,7 @@ from spark_kafka_source.spark.source.offsets import (
     parse_timestamps_option,
 )
 from spark_kafka_source.timestamps import parse_timestamp
+from spark_kafka_source.topic_partition import TopicPartition
 
 
 class Extreme(Enum):
@@ -29,6 +30,16 @@ class Given:
     """An offset for each partition, or -1 (latest) or -2 (earliest)."""
 
     offsets: Offsets
+    whole_topics: Mapping[str, int] = field(default_factory=dict)
+    """The offset, -1 or -2, for all partitions of each of these topics."""
+
+    def of(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """Return all offsets. `partitions` are all that the query reads."""
+        whole = self.whole_topics
+        return {
+            **{each: whole[each.topic] for each in partitions if each.topic in whole},
+            **self.offsets,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +87,15 @@ _COMMITTED_STRATEGIES = {**_STRATEGIES, "earliest": Extreme.EARLIEST}
 
 
 def _parse_offsets(name: str, text: str, *, least: Extreme) -> Bound:
-    words = {bound.name.lower(): bound for bound in Extreme if bound.value >= least.value}
+    words = {bound.name.lower(): bound.value for bound in Extreme if bound.value >= least.value}
     if text.strip().lower() in words:
-        return words[text.strip().lower()]
+        return Extreme(words[text.strip().lower()])
     if not text.strip().startswith("{"):
         known = [*words, "committed"] if least is Extreme.EARLIEST else [*words]
         expected = f"Give {' or '.join(known)}, or JSON as in {OFFSETS_EXAMPLE}"
         raise ConfigurationError(name, "found {}", expected, text)
     allowed = _ALLOWED_OFFSETS[least]
-    return Given(parse_offsets_option(name, text, least=least.value, allowed=allowed))
+    return Given(*parse_offsets_option(name, text, words=words, allowed=allowed))
 
 
 _TIME = if_given(parsed("ms since 1970, or a date and time with its zone", parse_timestamp))
@@ -107,7 +118,7 @@ _STARTING_OFFSETS = Option(
     if_given(
         parsed(
             "`earliest`, `latest`, `committed`, or JSON with an offset, -2 (earliest) or -1 "
-            "(latest) for each partition",
+            "(latest) for each partition, or one word for a topic",
             partial(_parse_offsets, least=Extreme.EARLIEST),
         )
     ),
@@ -147,7 +158,8 @@ _ENDING_OFFSETS = Option(
     "endingOffsets",
     if_given(
         parsed(
-            "`latest`, or JSON with an offset or -1 (latest) for each partition",
+            "`latest`, or JSON with an offset or -1 (latest) for each partition, or `latest` for a "
+            "topic",
             partial(_parse_offsets, least=Extreme.LATEST),
         )
     ),

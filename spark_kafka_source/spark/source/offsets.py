@@ -26,19 +26,40 @@ _PARTITION = "0|[1-9][0-9]{0,9}"
 
 
 def parse_offsets_option(
-    option: str, text: str, *, least: int, allowed: str
-) -> dict[TopicPartition, int]:
-    """Parse offsets by partition, `{"topic": {"0": 23, "1": -2}}`, each `least` or more.
+    option: str, text: str, *, words: Mapping[str, int], allowed: str
+) -> tuple[dict[TopicPartition, int], dict[str, int]]:
+    """Parse offsets by partition, and the topics that have one word for all partitions.
 
-    Raises `ConfigurationError` with the place of the fault. `allowed` describes the offsets in it.
+    `{"a": {"0": 23, "1": -2}, "b": "earliest"}` is `{a-0: 23, a-1: -2}, {"b": -2}`. `words` are the
+    offsets with a name; no offset is less than the least of them. Raises `ConfigurationError` with
+    the place of the fault. `allowed` describes the offsets in it.
     """
+    given = _topics(option, text)
+    whole = {
+        topic: _word(option, each, topic, words)
+        for topic, each in given.items()
+        if isinstance(each, str)
+    }
     offsets = {}
-    for where, given in _by_partition(option, text).items():
-        if type(given) is not int or not least <= given < 2**63:
+    by_partition = {topic: each for topic, each in given.items() if topic not in whole}
+    for where, each in _by_partition(option, by_partition).items():
+        if type(each) is not int or not min(words.values()) <= each < 2**63:
             expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
-            raise _refused(option, given, where, expected)
-        offsets[where] = given
-    return offsets
+            raise _refused(option, each, where, expected)
+        offsets[where] = each
+    if not offsets and not whole:
+        raise ConfigurationError(option, "names no partition", _as_in_example())
+    return offsets, whole
+
+
+def _word(option: str, given: str, topic: str, words: Mapping[str, int]) -> int:
+    found = words.get(given.strip().lower())
+    if found is None:
+        expected = (
+            f"Give {' or '.join(words)} for all of its partitions, or JSON as in {OFFSETS_EXAMPLE}"
+        )
+        raise ConfigurationError(option, "found {} for topic {}", expected, given, topic)
+    return found
 
 
 def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]:
@@ -46,10 +67,10 @@ def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]
 
     Raises `ConfigurationError`.
     """
-    return {
-        where: _timestamp(option, given, where)
-        for where, given in _by_partition(option, text).items()
-    }
+    given = _by_partition(option, _topics(option, text))
+    if not given:
+        raise ConfigurationError(option, "names no partition", _as_in_example())
+    return {where: _timestamp(option, each, where) for where, each in given.items()}
 
 
 def _timestamp(option: str, given: Any, where: TopicPartition) -> int:
@@ -67,20 +88,25 @@ def _refused(option: str, given: Any, where: TopicPartition, expected: str) -> C
     )
 
 
-def _by_partition(option: str, text: str) -> dict[TopicPartition, Any]:
+def _as_in_example() -> str:
+    return f"Give JSON as in {OFFSETS_EXAMPLE}"
+
+
+def _topics(option: str, text: str) -> dict[str, Any]:
+    """Return the JSON value of each topic."""
+    given = parse_json_option(option, text, _as_in_example())
+    return _object(option, "the value", given)
+
+
+def _by_partition(option: str, topics: Mapping[str, Any]) -> dict[TopicPartition, Any]:
     """Return the JSON value of each partition."""
-    expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
     given = {}
-    for topic, partitions in _object(
-        option, "the value", parse_json_option(option, text, expected)
-    ).items():
+    for topic, partitions in topics.items():
         for partition, each in _object(option, "topic {}", partitions, topic).items():
             if not is_partition_number(partition):
                 what = "partition {} is no number of a partition"
-                raise ConfigurationError(option, what, expected, partition)
+                raise ConfigurationError(option, what, _as_in_example(), partition)
             given[TopicPartition(topic, int(partition))] = each
-    if not given:
-        raise ConfigurationError(option, "names no partition", expected)
     return given
 
 
@@ -107,6 +133,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _object(option: str, what: str, found: Any, *values: str) -> dict[str, Any]:
     if not isinstance(found, dict):
-        expected = f"Give JSON as in {OFFSETS_EXAMPLE}"
-        raise ConfigurationError(option, f"{what} is no JSON object", expected, *values)
+        found = f"{what} is no JSON object"
+        raise ConfigurationError(option, found, _as_in_example(), *values)
     return found

@@ -57,6 +57,13 @@ class _Everything(Container[Any]):
         return True
 
 
+def _check_topics(option: str, given: Given, read: Offsets) -> None:
+    unread = sorted(given.whole_topics.keys() - {each.topic for each in read})
+    if unread:
+        found = f"names topics that the query does not read: {listed(unread)}"
+        raise ConfigurationError(option, found, "Leave them out, or subscribe to them")
+
+
 class OffsetPlanner:
     """Lookups of partitions and offsets for one query. It connects at the first question."""
 
@@ -176,8 +183,9 @@ class OffsetPlanner:
         match named.bound:
             case Extreme() as extreme:
                 return dict.fromkeys(latest, extreme.value)
-            case Given(offsets):
-                return offsets
+            case Given() as given:
+                _check_topics(named.option, given, latest)
+                return given.of(latest)
             case AtTimestamp() as at:
                 return self._at(at, named.option, latest)
             case Committed(if_none):

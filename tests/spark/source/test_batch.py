@@ -1,5 +1,6 @@
 """Batch reads of records that an independent producer wrote: every column, every range."""
 
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -106,6 +107,22 @@ def test_a_range_by_offsets_and_ends(spark: SparkSession, events: Events, strate
     )
     found = batch(spark, given | events.named_by(strategy))
     assert values(found) == ["0:2", "0:3", "1:1", "1:2", "1:3"]
+
+
+def test_one_word_for_all_partitions_of_a_topic(spark: SparkSession, events: Events) -> None:
+    events.fill(2, 3)
+    other = events.another("2")
+    other.create(partitions=2)
+    for partition in (0, 1):
+        other.write([f"other {partition}"], partition=partition)
+    events.trim({1: 1})
+    found = events.options(
+        subscribe=f"{events.name},{other.name}",
+        startingOffsets=json.dumps({events.name: {"0": 1, "1": -2}, other.name: "Earliest"}),
+        endingOffsets=json.dumps({events.name: "latest", other.name: {"0": 1, "1": 0}}),
+    )
+    rows = {bytes(row.value).decode() for row in batch(spark, found).collect()}
+    assert rows == {"0:1", "1:1", "1:2", "other 0"}
 
 
 def test_everything_by_default(spark: SparkSession, events: Events) -> None:
@@ -242,6 +259,11 @@ def refusal(frame: Callable[[], DataFrame]) -> str:
     [
         ({"startingOffsets": "latest"}, "Option 'startingOffsets': found 'latest'"),
         ({"startingOffsets": '{"$T":{"0":-1}}'}, "Option 'startingOffsets': found -1"),
+        ({"startingOffsets": '{"$T":"latest"}'}, "Option 'startingOffsets': found 'latest'"),
+        (
+            {"startingOffsets": '{"$T":"earliest","no":"earliest"}'},
+            "Option 'startingOffsets': names topics that the query does not read: no",
+        ),
         ({"startingOffsets": "{"}, "Option 'startingOffsets': '{' is not JSON"),
         ({"endingOffsets": "earliest"}, "Option 'endingOffsets': found 'earliest'"),
         ({"subscribe": None}, "Option 'subscribe': no topic is named"),

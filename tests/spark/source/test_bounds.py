@@ -19,6 +19,7 @@ from spark_kafka_source.spark.source.bounds import (
     ending_bound,
     starting_bound,
 )
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1
 
 PARTITIONS = '{"a":{"0":5,"1":%d}}'
@@ -75,6 +76,7 @@ def test_what_does_not_count_is_not_looked_at() -> None:
         (PARTITIONS % -2, Given({A0: 5, A1: -2})),
         (PARTITIONS % -1, Given({A0: 5, A1: -1})),
         (" " + PARTITIONS % 0, Given({A0: 5, A1: 0})),
+        ('{"a":"earliest","b":{"0":1}}', Given({TopicPartition("b", 0): 1}, {"a": -2})),
         ("Committed", Committed(None)),
     ],
 )
@@ -260,8 +262,8 @@ def test_any_text_is_understood_or_refused_by_name(options: dict[str, str]) -> N
 
 def _is_in_range(bound: Bound) -> bool:
     match bound:
-        case Given(offsets):
-            return all(-2 <= offset < 2**63 for offset in offsets.values())
+        case Given(offsets, whole):
+            return {*whole.values()} <= {-2, -1} and all(-2 <= o < 2**63 for o in offsets.values())
         case AtTimestamp(int(timestamp)):
             return 0 <= timestamp < 2**63
         case AtTimestamp(timestamps):

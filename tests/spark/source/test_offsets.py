@@ -16,20 +16,40 @@ from spark_kafka_source.spark.source.source_offset import by_topic
 from tests.spark.settings import A0, A1
 from tests.spark.source.strategies import OFFSETS
 
+WORDS = {"earliest": -2, "latest": -1}
+
 
 @given(OFFSETS.filter(bool))
 def test_an_option_takes_what_the_checkpoint_shows(offsets: Offsets) -> None:
     text = json.dumps(by_topic(offsets))
-    assert parse_offsets_option("startingOffsets", text, least=-2, allowed="any") == offsets
+    found = parse_offsets_option("startingOffsets", text, words=WORDS, allowed="any")
+    assert found == (offsets, {})
 
 
-@pytest.mark.parametrize("least", [-2, -1, 0])
+@pytest.mark.parametrize("least", [-2, -1])
 def test_no_number_is_less_than_the_least(least: int) -> None:
     text = '{"a":{"0":%d,"1":%d}}'
-    found = parse_offsets_option("option", text % (least, 5), least=least, allowed="such")
+    words = {word: offset for word, offset in WORDS.items() if offset >= least}
+    found, _ = parse_offsets_option("option", text % (least, 5), words=words, allowed="such")
     assert found == {A0: least, A1: 5}
     with pytest.raises(ConfigurationError, match=r"'option': .*partition 1 .*Give such, as in"):
-        parse_offsets_option("option", text % (least, least - 1), least=least, allowed="such")
+        parse_offsets_option("option", text % (least, least - 1), words=words, allowed="such")
+
+
+def test_a_topic_may_have_one_word_for_all_partitions() -> None:
+    text = '{"a":{"0":7},"b":"Earliest","c":" latest "}'
+    found = parse_offsets_option("option", text, words=WORDS, allowed="any")
+    assert found == ({A0: 7}, {"b": -2, "c": -1})
+    only_words = parse_offsets_option("option", '{"b":"latest"}', words=WORDS, allowed="any")
+    assert only_words == ({}, {"b": -1})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"b":"soon"}', '{"b":""}', '{"b":"-2"}', '{"b":-2}', '{"b":null}', "{}"]
+)
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="'option': "):
+        parse_offsets_option("option", text, words=WORDS, allowed="any")
 
 
 @pytest.mark.parametrize(
