@@ -351,12 +351,19 @@ class Connection:
             raise
 
     def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
-        response = self.request(ApiVersionsRequest(), first_by)
-        self._exchange.api_versions(response)
+        exchange = self._exchange
+        exchange.api_versions_version = self._contacts.api_versions_version(
+            self.address, exchange.api_versions_version
+        )
+        try:
+            response = self.request(ApiVersionsRequest(), first_by)
+        except ConnectionFailedError:
+            self._contacts.hung_up(self.address, exchange.api_versions_version)
+            raise
         # A broker that does not know the client's version answers with its own (KIP-511).
-        while response.error_code:
+        while exchange.api_versions(response):
             response = self.request(ApiVersionsRequest(), deadline)
-            self._exchange.api_versions(response)
+        self._contacts.agreed(self.address, exchange.api_versions_version)
 
     def give_up(self, reason: str) -> RequestTimeoutError:
         """Close the connection, with this reason for all requests that wait for their answers."""

@@ -17,6 +17,8 @@ A = TypeVar("A", bound=tuple[object, ...])
 _LONGEST_TURN_MS = 3_000
 _QUIET_SECONDS = 3.0
 _MOST_REMEMBERED = 1_000
+_OTHER_API_VERSIONS = (3, 0)
+"""Version 3 is the first whose answer has the features of the cluster."""
 
 
 class Contacts:
@@ -26,6 +28,8 @@ class Contacts:
         self._failed: dict[tuple[object, ...], int] = {}
         self._failures = count()
         self._lost: dict[tuple[object, ...], NextTry] = {}
+        self._asked_in: dict[tuple[object, ...], int] = {}
+        """The version in which a broker is asked for its versions, if not the highest."""
         self._turn = threading.Lock()
         self._quiet_until_seconds = 0.0
         self._refusal: AuthenticationError | None = None
@@ -68,6 +72,32 @@ class Contacts:
         """Return how long to wait before the next connection to this broker; at least 0."""
         again = self._lost.get(broker)
         return 0.0 if again is None else max(again.at_seconds - time.monotonic(), 0.0)
+
+    def api_versions_version(self, broker: tuple[object, ...], highest: int) -> int:
+        """Return the version in which to ask a broker for its versions."""
+        return min(self._asked_in.get(broker, highest), highest)
+
+    def hung_up(self, broker: tuple[object, ...], version: int) -> None:
+        """Note that a broker hung up when asked for its versions in this version.
+
+        It may not know the version, so it is asked in another next time. A broker that starts, and
+        a proxy in front of it, hang up, too. After the lowest version comes the highest again.
+        """
+        lower = next((each for each in _OTHER_API_VERSIONS if each < version), None)
+        if lower is None:
+            self._asked_in.pop(broker, None)
+        else:
+            self._ask_in(broker, lower)
+
+    def agreed(self, broker: tuple[object, ...], version: int) -> None:
+        """Note that a broker takes this version. It is the best that both sides know."""
+        self._ask_in(broker, version)
+
+    def _ask_in(self, broker: tuple[object, ...], version: int) -> None:
+        self._asked_in.pop(broker, None)
+        self._asked_in[broker] = version
+        if len(self._asked_in) > _MOST_REMEMBERED:
+            self._asked_in.pop(next(iter(self._asked_in)), None)
 
     def is_suspect(self, address: tuple[object, ...]) -> bool:
         """Return whether this address failed last time."""

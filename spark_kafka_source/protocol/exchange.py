@@ -4,8 +4,10 @@ See https://kafka.apache.org/protocol#protocol_network, KIP-511 for the agreemen
 KIP-896 for the oldest supported broker.
 """
 
+import logging
 import re
 from collections import deque
+from functools import cache
 from typing import Any, NamedTuple
 
 from spark_kafka_source.denials import refusal
@@ -24,11 +26,14 @@ from spark_kafka_source.protocol.headers import (
     response_header_version,
 )
 from spark_kafka_source.protocol.messages.api_versions import (
+    ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
 from spark_kafka_source.protocol.wire import Writer
 from spark_kafka_source.version import VERSION
+
+logger = logging.getLogger(__name__)
 
 CLIENT_SOFTWARE_NAME = "spark-kafka-source"
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
@@ -36,6 +41,8 @@ MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 _INT32_MAX = 0x7FFFFFFF
 _UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
+_HAS_FEATURES = 3
+"""The lowest version of ApiVersions whose answer has the cluster's features."""
 _SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
 # The first bytes of other protocols, which are then read as the size of a frame.
@@ -67,7 +74,8 @@ class Exchange:
         self._next_correlation_id = 0
         self._expected: deque[_Expected] = deque()
         self._broker: dict[int, Versions] | None = None
-        self._api_versions_version = versions(ApiVersionsRequest).highest
+        self.api_versions_version = versions(ApiVersionsRequest).highest
+        """The version in which the versions of the broker are asked for."""
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -120,7 +128,7 @@ class Exchange:
         if self._broker is not None:
             return ours.common(self._broker.get(request_type.KEY, Versions.parse("none")))
         if request_type is ApiVersionsRequest:
-            return ours.common(Versions(0, self._api_versions_version))
+            return ours.common(Versions(0, self.api_versions_version))
         raise LocalError(f"{_name(request_type)}: the versions of the broker are not known yet")
 
     def _no_common_version(self, request_type: type[Request[Any]], limit: int | None) -> str:
@@ -166,28 +174,36 @@ class Exchange:
         if header.correlation_id != correlation_id:
             found = f"the answer's correlation id is {header.correlation_id}"
             raise ProtocolError(f"{_name(request_type)}: {found}, expected {correlation_id}")
-        if request_type is ApiVersionsRequest and _is_unsupported_version(body):
-            version = 0
-        response = decode(request_type.RESPONSE, version, body)
+        if request_type is ApiVersionsRequest:
+            response: Response = _api_versions(version, body)
+        else:
+            response, rest = decode_prefix(request_type.RESPONSE, version, body)
+            if rest:
+                _tell_of_rest(request_type.RESPONSE, version, len(rest))
         self._expected.popleft()
         return correlation_id, response
 
-    def api_versions(self, response: ApiVersionsResponse) -> None:
-        """Learn the versions that the broker supports.
+    def api_versions(self, response: ApiVersionsResponse) -> bool:
+        """Learn the versions that the broker supports. Return whether to ask again.
 
-        UNSUPPORTED_VERSION only lowers the version of the next `ApiVersionsRequest`, to one that
-        the broker says it knows: send the request again. Raises `UnsupportedVersionError` if there
-        is no lower version to try, and `BrokerError` for any other error code.
+        UNSUPPORTED_VERSION lowers the version of the next `ApiVersionsRequest`, to one that the
+        broker says it knows. A broker that knows a higher version than it was asked in is asked
+        again, if its answer then has the features of the cluster. Raises `UnsupportedVersionError`
+        if there is no lower version to try, and `BrokerError` for any other error code.
         """
         ranges = {
             each.api_key: _range(each.min_version, each.max_version) for each in response.api_keys
         }
         if response.error_code == _UNSUPPORTED_VERSION:
             self._fall_back(ranges.get(ApiVersionsRequest.KEY, Versions(0, 0)))
-        elif response.error_code:
+            return True
+        if response.error_code:
             raise refusal(response.error_code, "ApiVersions")
-        else:
-            self._broker = ranges
+        self._broker = ranges
+        asked, common = self.api_versions_version, self._common(ApiVersionsRequest)
+        if common:
+            self.api_versions_version = common.highest
+        return asked < self.api_versions_version >= _HAS_FEATURES
 
     def _fall_back(self, broker: Versions) -> None:
         """Lower the version.
@@ -197,12 +213,12 @@ class Exchange:
         lower = (
             versions(ApiVersionsRequest)
             .common(broker)
-            .common(Versions(0, self._api_versions_version - 1))
+            .common(Versions(0, self.api_versions_version - 1))
         )
         if not lower:
-            tried = f"the broker refused version {self._api_versions_version}"
+            tried = f"the broker refused version {self.api_versions_version}"
             raise UnsupportedVersionError(f"ApiVersions: {tried} and speaks {broker}")
-        self._api_versions_version = lower.highest
+        self.api_versions_version = lower.highest
 
 
 def _range(lowest: int, highest: int) -> Versions:
@@ -215,6 +231,23 @@ def _name(request_type: type[Message]) -> str:
     return request_type.__name__.removesuffix("Request")
 
 
-def _is_unsupported_version(body: memoryview) -> bool:
-    """Whether the response is UNSUPPORTED_VERSION. It is then in v0 for any request (KIP-511)."""
-    return int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
+@cache
+def _tell_of_rest(response_type: type[Message], version: int, count: int) -> None:
+    """Warn of bytes after a response, once. Other clients take such responses, too."""
+    what = f"{response_type.__name__} v{version}"
+    logger.warning("%s: %d bytes after the end of an answer are ignored", what, count)
+
+
+def _api_versions(version: int, body: memoryview) -> ApiVersionsResponse:
+    """Decode the answer to an `ApiVersionsRequest`.
+
+    UNSUPPORTED_VERSION is in v0, whatever the version of the request (KIP-511). librdkafka's mock
+    cluster has it in another form. Then take it that the broker may know any lower version.
+    """
+    if int.from_bytes(body[:2], "big") != _UNSUPPORTED_VERSION:
+        return decode(ApiVersionsResponse, version, body)
+    try:
+        return decode(ApiVersionsResponse, 0, body)
+    except ProtocolError:
+        lower = ApiVersion(ApiVersionsRequest.KEY, 0, max(version - 1, 0))
+        return ApiVersionsResponse(_UNSUPPORTED_VERSION, [lower])

@@ -19,6 +19,7 @@ from spark_kafka_source.net import (
     Deadline,
     RequestTimeoutError,
 )
+from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
@@ -40,8 +41,13 @@ def broker() -> Iterator[MemoryBroker]:
         yield broker
 
 
-def connect(address: Address, settings: ConnectionSettings | None = None) -> Connection:
-    return Connection.connect(address, settings or ConnectionSettings(), Deadline.after_ms(30_000))
+def connect(
+    address: Address, settings: ConnectionSettings | None = None, contacts: Contacts | None = None
+) -> Connection:
+    deadline = Deadline.after_ms(30_000)
+    return Connection.connect(
+        address, settings or ConnectionSettings(), deadline, contacts=contacts
+    )
 
 
 def name_stands_for(monkeypatch: pytest.MonkeyPatch, *targets: tuple[str, int]) -> None:
@@ -72,13 +78,51 @@ def test_a_broker_that_lacks_our_version_is_asked_in_its_own() -> None:
         connection.close()
 
 
+def test_what_a_broker_speaks_is_asked_for_in_its_own_version_from_then_on() -> None:
+    contacts = Contacts()
+    with MemoryBroker(versions=KAFKA_2_1) as broker:
+        for _ in range(2):
+            connect(broker.address(), contacts=contacts).close()
+        assert asked_versions(broker) == [4, 2, 2]
+
+
+def test_a_broker_that_hangs_up_is_asked_in_another_version(broker: MemoryBroker) -> None:
+    """A broker may not know the version. One that starts hangs up, too, and is soon asked anew."""
+    contacts = Contacts()
+    broker.control(ApiVersionsRequest, Action.CLOSE, times=4)
+    for _ in range(4):
+        with pytest.raises(ConnectionFailedError):
+            connect(broker.address(), contacts=contacts)
+    assert asked_versions(broker) == [4, 3, 0, 4]
+    connection = connect(broker.address(), contacts=contacts)
+    # In version 3 it says that it knows a higher one. That answer tells more.
+    assert asked_versions(broker)[4:] == [3, 4]
+    connection.close()
+
+
+@pytest.mark.parametrize("said", ["00230000000100", "0023", "00237fffffff"])
+def test_an_answer_that_cannot_be_read_refuses_the_version(broker: MemoryBroker, said: str) -> None:
+    def answer(request: ApiVersionsRequest) -> Raw | Action:
+        seen = len(asked_versions(broker))
+        if seen >= 3:
+            return Action.HANDLE
+        body = bytes.fromhex(f"{seen - 1:08x}" + said)
+        return Raw(len(body).to_bytes(4, "big") + body)
+
+    broker.control(ApiVersionsRequest, answer, times=None)
+    connection = connect(broker.address())
+    assert asked_versions(broker)[:3] == [4, 3, 2]
+    assert connection.supports(FetchRequest, NEWEST[FetchRequest.KEY].highest)
+    connection.close()
+
+
 def test_a_broker_that_does_not_say_its_versions_is_asked_in_the_oldest(
     broker: MemoryBroker,
 ) -> None:
     """Brokers before KIP-511 list no versions after UNSUPPORTED_VERSION."""
     broker.control(ApiVersionsRequest, ApiVersionsResponse(UNSUPPORTED_VERSION.code))
     connect(broker.address()).close()
-    assert asked_versions(broker) == [4, 0]
+    assert asked_versions(broker) == [4, 0, 4]  # This one says then that it knows more.
 
 
 def test_a_broker_that_refuses_all_versions_is_not_asked_for_ever(broker: MemoryBroker) -> None:

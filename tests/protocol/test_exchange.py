@@ -272,7 +272,7 @@ def test_api_versions_falls_back_to_what_the_broker_knows(
     refusal = ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=known)
     _, response = exchange.response(answer(frame, refusal, version=0))
     assert response == refusal
-    exchange.api_versions(refusal)
+    assert exchange.api_versions(refusal)
     header, _ = parsed(asked(exchange, ApiVersionsRequest()))
     assert header.request_api_version == expected
 
