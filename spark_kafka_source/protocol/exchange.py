@@ -179,7 +179,7 @@ class Exchange:
         else:
             response, rest = decode_prefix(request_type.RESPONSE, version, body)
             if rest:
-                _tell_of_rest(request_type.RESPONSE, version, len(rest))
+                _tell_of_rest(f"{request_type.RESPONSE.__name__} v{version}", len(rest))
         self._expected.popleft()
         return correlation_id, response
 
@@ -232,9 +232,8 @@ def _name(request_type: type[Message]) -> str:
 
 
 @cache
-def _tell_of_rest(response_type: type[Message], version: int, count: int) -> None:
+def _tell_of_rest(what: str, count: int) -> None:
     """Warn of bytes after a response, once. Other clients take such responses, too."""
-    what = f"{response_type.__name__} v{version}"
     logger.warning("%s: %d bytes after the end of an answer are ignored", what, count)
 
 

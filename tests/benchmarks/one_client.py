@@ -32,12 +32,12 @@ def told(*_: object) -> None:
 
 def send(servers: str, topic: str) -> Counted:
     """Send records one by one."""
-    return _sent(servers, topic, {})
+    return _sent(servers, topic, None)
 
 
 def send_told(servers: str, topic: str) -> Counted:
     """Send records one by one, and hear of each."""
-    return _sent(servers, topic, {"on_delivery": told})
+    return _sent(servers, topic, told)
 
 
 def send_columns(servers: str, topic: str) -> Counted:
@@ -64,12 +64,12 @@ def loop(servers: str, topic: str) -> Counted:
 
 def confluent_send(servers: str, topic: str) -> Counted:
     """Produce records one by one with confluent-kafka."""
-    return _produced(servers, topic, {})
+    return _produced(servers, topic, None)
 
 
 def confluent_send_told(servers: str, topic: str) -> Counted:
     """Produce records one by one with confluent-kafka, and hear of each."""
-    return _produced(servers, topic, {"on_delivery": told})
+    return _produced(servers, topic, told)
 
 
 def confluent_loop(servers: str, topic: str) -> Counted:
@@ -93,20 +93,20 @@ WAYS: Mapping[str, Callable[[str, str], Counted]] = {
 }  # fmt: skip
 
 
-def _sent(servers: str, topic: str, more: Mapping[str, Callable[..., None]]) -> Counted:
+def _sent(servers: str, topic: str, hearer: Callable[..., None] | None) -> Counted:
     pairs = _pairs(_DISTINCT)
     with _producer(servers) as producer:
         for key, value in pairs[:_WARM_UP]:
-            producer.send(topic, value, key=key, **more)
+            producer.send(topic, value, key=key, on_delivery=hearer)
         producer.flush()
         began = time.process_time()
         for _ in range(4):
             for key, value in pairs:
-                producer.send(topic, value, key=key, **more)
+                producer.send(topic, value, key=key, on_delivery=hearer)
     return 4 * len(pairs), began
 
 
-def _produced(servers: str, topic: str, more: Mapping[str, Callable[..., None]]) -> Counted:
+def _produced(servers: str, topic: str, hearer: Callable[..., None] | None) -> Counted:
     producer = ck.Producer(
         {
             "bootstrap.servers": servers,
@@ -118,12 +118,12 @@ def _produced(servers: str, topic: str, more: Mapping[str, Callable[..., None]])
     )
     pairs = _pairs(_DISTINCT)
     for key, value in pairs[:_WARM_UP]:
-        producer.produce(topic, value, key, **more)
+        producer.produce(topic, value, key, on_delivery=hearer)
     producer.flush(_PATIENCE_SECONDS)
     began = time.process_time()
     for _ in range(4):
         for key, value in pairs:
-            producer.produce(topic, value, key, **more)
+            producer.produce(topic, value, key, on_delivery=hearer)
         producer.poll(0)
     assert producer.flush(_PATIENCE_SECONDS) == 0
     return 4 * len(pairs), began

@@ -28,9 +28,11 @@ def servers() -> Iterator[str]:
     del owner
 
 
-def read(servers: str, topic: str, **more: object) -> list[tuple[bytes | None, bytes | None]]:
+def read(
+    servers: str, topic: str, *, check_crcs: bool = True
+) -> list[tuple[bytes | None, bytes | None]]:
     """Read all partitions to their ends. Return keys and values, sorted."""
-    with KafkaConsumer(bootstrap_servers=servers, **more) as consumer:
+    with KafkaConsumer(bootstrap_servers=servers, check_crcs=check_crcs) as consumer:
         partitions = [
             TopicPartition(topic, each.partition) for each in consumer.partitions_for(topic)
         ]

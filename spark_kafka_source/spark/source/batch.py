@@ -87,10 +87,9 @@ def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None
 
 
 def _refuse_latest(starting: NamedBound) -> None:
-    bound = starting.bound
-    given = isinstance(bound, Given)
-    latest_of_some = given and Extreme.LATEST.value in bound.offsets.values()
-    latest_of_topic = given and Extreme.LATEST.value in bound.whole_topics.values()
+    bound, latest = starting.bound, Extreme.LATEST.value
+    latest_of_some = isinstance(bound, Given) and latest in bound.offsets.values()
+    latest_of_topic = isinstance(bound, Given) and latest in bound.whole_topics.values()
     if bound is Extreme.LATEST or latest_of_some or latest_of_topic:
         found = "found -1, which stands for latest" if latest_of_some else "found 'latest'"
         expected = "A batch cannot start there: give 'earliest', -2, or offsets from 0"
