@@ -12,7 +12,13 @@ from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
+from spark_kafka_source.errors import (
+    BrokerError,
+    KafkaError,
+    KafkaTimeoutError,
+    LocalError,
+    UnsupportedVersionError,
+)
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Conversation
 from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
@@ -367,6 +373,8 @@ class Transaction(Identity):
             self.trouble = error
             if error.retriable:  # The broker may have added them; the answer may be lost.
                 self._has_begun = True
+            if isinstance(error, UnsupportedVersionError):  # The broker has no such request.
+                self._fail(error, *_WITH_RECORDS)
             self._take(error, *_WITH_RECORDS)
             return False
         else:

@@ -224,8 +224,10 @@ def test_a_topic_that_is_gone_is_passed_over_and_others_are_read(
     assert sorted(each.getMessage()[:6] for each in caplog.records) == [
         f"gone-{number}" for number in range(4)
     ]
-    # The reader looks up all of them together, and not each until it is surely gone.
-    assert len(broker.requests(MetadataRequest)) < 16
+    # One that is looked up until it is surely gone takes seven to nine requests, so four of them
+    # would take 28 or more. Looked up together they take as many as one, or twice as many if some
+    # were missed later than others.
+    assert len(broker.requests(MetadataRequest)) < 24
     with pytest.raises(TopicGoneError, match="gone-0 from offset 0"):
         read(RangeReader(client, ranges, FetchConfig()))
 
