@@ -29,6 +29,11 @@ _OPTION_OF_A_TABLE = "option."
 # `kafka.group` and librdkafka's `fetch.wait.max.ms` are as near as this. The options of other
 # sources and sinks are further off, and queries hand such options to all of theirs.
 _A_SLIP = 0.75
+_OF_DATABRICKS = {
+    "databricks.serviceCredential": "Only Databricks' own connector takes it. For Amazon MSK give "
+    "'kafka.sasl.mechanism' AWS_MSK_IAM with an instance profile or keys, for Azure Event Hubs "
+    "PLAIN with a connection string, or OAUTHBEARER: see docs/databricks.md"
+}
 # No other source has options of these names. One without effect would change what values mean.
 _OF_VALUES = ("key.", "value.")
 
@@ -96,6 +101,16 @@ def check_options_not_read(
             _warn(given[name], f": {known.reasons[name]}")
         elif not name.startswith((*_SECURITY, _OPTION_OF_A_TABLE)):
             _check_unknown(given[name], known.meant.get(name), read, known.reasons, unknown)
+
+
+def refuse(texts: Texts, instead: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` for an option that must not be ignored: `instead` says what to do.
+
+    `texts` have lower-case names.
+    """
+    for name, expected in {**instead, **_OF_DATABRICKS}.items():
+        if name.lower() in texts:
+            raise ConfigurationError(name, "is not supported", expected)
 
 
 def _check_unknown(

@@ -1,4 +1,4 @@
-"""A session of the installed Spark, and topics on the oldest and the newest Kafka."""
+"""A session of the installed Spark, and topics on brokers of three versions of Kafka."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
 from tests.spark.traffic import Events
 
-OLDEST_KAFKA = "3.9.2"
+OLDEST_KAFKA, NEXT_KAFKA = "3.9.2", "4.4.0"
 SPARK_WITH_PEER = "4.2.0"
 
 
@@ -43,7 +43,14 @@ def oldest_kafka() -> Iterator[LocalKafka]:
         yield kafka
 
 
-@pytest.fixture(params=["oldest_kafka", "kafka"])
+@pytest.fixture(scope="package")
+def next_kafka() -> Iterator[LocalKafka]:
+    """Run a broker of the Kafka after the one of all other tests."""
+    with LocalKafka(version=NEXT_KAFKA) as kafka:
+        yield kafka
+
+
+@pytest.fixture(params=["oldest_kafka", "kafka", "next_kafka"])
 def events(request: pytest.FixtureRequest, topic: str) -> Events:
     """Return a topic that the test creates, on each broker."""
     return Events(request.getfixturevalue(request.param), topic)

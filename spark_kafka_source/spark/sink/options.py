@@ -37,6 +37,7 @@ from spark_kafka_source.spark.kinds import (
     one_of,
     parsed,
 )
+from spark_kafka_source.spark.without_effect import refuse
 from spark_kafka_source.typed import TypedWriteConfig
 
 logger = logging.getLogger(__name__)
@@ -162,9 +163,7 @@ OF_KAFKA: tuple[Option[Any], ...] = (
 
 def refuse_unsupported(texts: Texts) -> None:
     """Raise `ConfigurationError` for settings that would change the rows, and cannot be done."""
-    for name, instead in _REFUSED.items():
-        if name in texts:
-            raise ConfigurationError(name, "is not supported", instead)
+    refuse(texts, _REFUSED)
     named = texts.get(_PARTITIONER_CLASS, "").strip()
     if named and named not in SETTINGS_BY_CLASS:
         expected = (

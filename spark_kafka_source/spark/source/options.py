@@ -46,6 +46,7 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
+from spark_kafka_source.spark.without_effect import refuse
 from spark_kafka_source.typed import TypedConfig, letters_are_read
 
 if TYPE_CHECKING:
@@ -321,6 +322,4 @@ def _check_managed(found: SourceOptions) -> None:
 
 def refuse_unsupported(texts: Texts) -> None:
     """Raise `ConfigurationError` for an option that would change the rows and is unsupported."""
-    for name, instead in _REFUSED.items():
-        if name in texts:
-            raise ConfigurationError(name, "is not supported", instead)
+    refuse(texts, _REFUSED)

@@ -38,6 +38,7 @@ def test_what_is_given_is_understood() -> None:
         ("kafka.key.serializer", "x", "make bytes of them in the query"),
         ("kafka.value.serializer", "x", "make bytes of them in the query"),
         ("kafka.interceptor.classes", "x", "Java classes"),
+        ("databricks.serviceCredential", "x", "Amazon MSK"),
         ("kafka.transactional.id", "x", "Each task has one of its own"),
         ("transactionalIdPrefix", "a.b", "no dot"),
         ("transactionalIdPrefix", "a", "or leave this out"),

@@ -210,6 +210,7 @@ NO_PATTERN = ["", "(", "a{99999999999}", "a{" + "9" * 5000 + "}", "(" * 5000 + "
         ("kafka.value.deserializer", "x", "binary"),
         ("kafka.enable.auto.commit", "true", "'kafka.group.id'"),
         ("kafka.interceptor.classes", "x", "Java classes"),
+        ("databricks.serviceCredential", "x", "Amazon MSK"),
     ],
     ids=lambda value: value[:40],
 )
