@@ -75,7 +75,9 @@ class Maker:
 
     def _produce(self, request: ProduceRequest) -> Action | ErrorCode:
         parts = [each.records for topic in request.topic_data for each in topic.partition_data]
-        batches = [memoryview(each) for each in parts if each]
+        batches = [
+            bytes(each) for each in parts if isinstance(each, bytes | bytearray | memoryview)
+        ]
         if sum(map(len, batches)) > self.most_request_bytes:
             return Action.CLOSE
         codecs = {Codec(each[_ATTRIBUTES_AT + 1] & _CODEC_BITS) for each in batches}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def broker(maker: Maker) -> Iterator[MemoryBroker]:
         yield broker
 
 
-def write(broker: MemoryBroker, values: list[bytes], **settings: object) -> None:
+def write(broker: MemoryBroker, values: list[bytes], **settings: Any) -> None:
     with KafkaProducer(bootstrap_servers=str(broker.address()), **settings) as producer:
         for future in [producer.send("t", each) for each in values]:
             future.result(_PATIENCE_MS / 1000)
