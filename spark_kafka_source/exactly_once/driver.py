@@ -103,6 +103,9 @@ class Work:
     """The topic of the write, by which it is named; "" if a column names topics."""
 
 
+_FIRST_BATCHES = (0, 1)
+
+
 class Verdict(Enum):
     """The end of a commit without an error."""
 
@@ -261,12 +264,14 @@ class Driver:
     def _check_first(self, batch: BatchId) -> Story[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
 
-        Nothing comes before micro-batch 0: it is doubtful only if rows were ever committed.
+        Nothing comes before micro-batch 0, and before 1 often nothing with rows: a new query that
+        begins at the latest offsets has none in its micro-batch 0. These two are doubtful only if
+        rows were ever committed.
         """
         prefix = self._names.prefix
         forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
         found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
-        if batch.batch_id == 0:
+        if batch.batch_id in _FIRST_BATCHES:
             committed = yield from ask(ListTransactions(committed=True))
             if not committed:
                 return

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.testing import LocalKafka
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
 from tests.benchmarks.page import add_page, publish, table
-from tests.benchmarks.produce import new_topic
+from tests.benchmarks.produce import created_topic
 from tests.benchmarks.session import broker, session
 from tests.benchmarks.sink import OURS
 from tests.benchmarks.sources import PEER
@@ -52,19 +52,19 @@ def main() -> None:
 
 
 def _first_row(spark: SparkSession, kafka: LocalKafka, runs: int) -> Iterator[str]:
-    with new_topic(kafka, 1, None) as topic:
-        producer = _producer(kafka)
-        producer.produce(topic, b"x")
-        producer.flush(_PATIENCE_SECONDS)
-        of_kafka = {
-            "kafka.bootstrap.servers": kafka.bootstrap_servers,
-            "subscribe": topic,
-            "startingOffsets": "earliest",
-        }
-        sources = {RATE: {"rowsPerBatch": "1"}, PEER: of_kafka, OURS: of_kafka}
-        seconds = interleaved(
-            {name: partial(first_row_seconds, spark, name, sources[name]) for name in sources}, runs
-        )
+    topic = created_topic(kafka, 1)
+    producer = _producer(kafka)
+    producer.produce(topic, b"x")
+    producer.flush(_PATIENCE_SECONDS)
+    of_kafka = {
+        "kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+    }
+    sources = {RATE: {"rowsPerBatch": "1"}, PEER: of_kafka, OURS: of_kafka}
+    seconds = interleaved(
+        {name: partial(first_row_seconds, spark, name, sources[name]) for name in sources}, runs
+    )
     took = medians(seconds)
     head = ("source", "seconds", "more than Spark's own source")
     return table(
@@ -126,9 +126,9 @@ def copied_seconds(
 ) -> list[float]:
     """Return for each record the seconds until its copy was there."""
     with ExitStack() as stack:
-        source, target = (
-            stack.enter_context(new_topic(kafka, PARTITIONS, None)) for _ in ("source", "target")
-        )
+        # The topics stay. A task of the peer's waits a minute for one that is deleted under it, and
+        # keeps a core from the next query.
+        source, target = created_topic(kafka, PARTITIONS), created_topic(kafka, PARTITIONS)
         consumer = _consumer(kafka, target)
         stack.callback(consumer.close)
         stack.enter_context(_copying(spark, kafka, connector, (source, target), options))

@@ -155,9 +155,8 @@ def cells(case: Case, costs: Costs) -> Iterator[list[str]]:
         yield [str(case), name, *own, *beside]
 
 
-@contextmanager
-def new_topic(kafka: LocalKafka, partitions: int, rows: int | None) -> Iterator[str]:
-    """Create a topic. At the end, check its number of records, if that is known.
+def created_topic(kafka: LocalKafka, partitions: int) -> str:
+    """Create a topic, and return its name.
 
     All leaders answer before the topic is used. A leader that is not ready refuses a partition's
     first batch and may then take the second. Java's producer then retries the first batch in vain
@@ -167,6 +166,13 @@ def new_topic(kafka: LocalKafka, partitions: int, rows: int | None) -> Iterator[
     kafka.create_topic(topic, partitions=partitions)
     with KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
         consumer.end_offsets([TopicPartition(topic, each) for each in range(partitions)])
+    return topic
+
+
+@contextmanager
+def new_topic(kafka: LocalKafka, partitions: int, rows: int | None) -> Iterator[str]:
+    """Create a topic. At the end, check its number of records, if that is known, and delete it."""
+    topic = created_topic(kafka, partitions)
     try:
         yield topic
         found = _count(kafka.bootstrap_servers, topic, partitions)

@@ -343,6 +343,17 @@ def test_batches_that_are_not_the_first_and_find_no_decision(
     assert len(caplog.records) == 1
 
 
+def test_a_new_query_whose_first_batch_has_no_rows(
+    query: Query, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark's first micro-batch of a query that begins at the latest offsets."""
+    run = query.start()
+    run.commit(0, [])
+    run.commit(1, run.write(1))
+    run.commit(2, run.write(2))
+    assert not caplog.records
+
+
 def test_two_writes_of_a_micro_batch_under_one_prefix(trial: Trial) -> None:
     """The second write is refused. With its own prefix it succeeds. The first is not repeated."""
     query = trial.query
