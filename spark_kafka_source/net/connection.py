@@ -351,19 +351,21 @@ class Connection:
             raise
 
     def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
-        exchange = self._exchange
-        exchange.api_versions_version = self._contacts.api_versions_version(
-            self.address, exchange.api_versions_version
-        )
+        exchange, contacts = self._exchange, self._contacts
+        highest = exchange.api_versions_version
+        exchange.api_versions_version = contacts.api_versions_version(self.address, highest)
         try:
             response = self.request(ApiVersionsRequest(), first_by)
+            # A broker that does not know the client's version answers with its own (KIP-511).
+            while exchange.api_versions(response):
+                response = self.request(ApiVersionsRequest(), deadline)
         except ConnectionFailedError:
-            self._contacts.hung_up(self.address, exchange.api_versions_version)
+            contacts.hung_up(self.address, exchange.api_versions_version)
             raise
-        # A broker that does not know the client's version answers with its own (KIP-511).
-        while exchange.api_versions(response):
-            response = self.request(ApiVersionsRequest(), deadline)
-        self._contacts.agreed(self.address, exchange.api_versions_version)
+        except KafkaError:
+            contacts.disagreed(self.address)
+            raise
+        contacts.agreed(self.address, exchange.api_versions_version)
 
     def give_up(self, reason: str) -> RequestTimeoutError:
         """Close the connection, with this reason for all requests that wait for their answers."""

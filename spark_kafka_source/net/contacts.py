@@ -18,7 +18,7 @@ _LONGEST_TURN_MS = 3_000
 _QUIET_SECONDS = 3.0
 _MOST_REMEMBERED = 1_000
 _OTHER_API_VERSIONS = (3, 0)
-"""Version 3 is the first whose answer has the features of the cluster."""
+"""Versions in which a broker is asked if it hangs up. All have the ranges of versions."""
 
 
 class Contacts:
@@ -85,13 +85,17 @@ class Contacts:
         """
         lower = next((each for each in _OTHER_API_VERSIONS if each < version), None)
         if lower is None:
-            self._asked_in.pop(broker, None)
+            self.disagreed(broker)
         else:
             self._ask_in(broker, lower)
 
     def agreed(self, broker: tuple[object, ...], version: int) -> None:
-        """Note that a broker takes this version. It is the best that both sides know."""
+        """Note that a broker answers in this version."""
         self._ask_in(broker, version)
+
+    def disagreed(self, broker: tuple[object, ...]) -> None:
+        """Note that there was no answer. The broker is asked in the highest version next time."""
+        self._asked_in.pop(broker, None)
 
     def _ask_in(self, broker: tuple[object, ...], version: int) -> None:
         self._asked_in.pop(broker, None)

@@ -171,7 +171,7 @@ class Accumulator:
     def _close_parcel(self, parcel: Parcel) -> None:
         parcel.is_closed = True
         if self._open_parcels.get(parcel.topic) is parcel:
-            del self._open_parcels[parcel.topic]
+            self._open_parcels.pop(parcel.topic, None)  # The garbage collector may come before.
 
     def _close_parcels(self) -> None:
         for each in list(self._open_parcels.values()):

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -136,8 +137,7 @@ class Parcel:
             rows, numbers = run.places(), range(run.first, run.end)
             functions = [told.get(row) for row in rows]
             run.delivery.when_done(partial(self._tell, rows, numbers, functions))
-        for number, on_delivery in later:
-            self._when_done(number, on_delivery)
+        self._when_done(later)
 
     def lost(self, runs: Sequence[Run], error: KafkaError) -> Run:
         """Return a run of all records that are in none of these runs. They failed."""
@@ -220,11 +220,19 @@ class Parcel:
             if not self.is_placed:
                 self._told_later.append((number, on_delivery))
                 return
-        self._when_done(number, on_delivery)
+        self._when_done([(number, on_delivery)])
 
-    def _when_done(self, number: int, on_delivery: OnDelivery) -> None:
-        delivery, at = self.delivery(number)
-        delivery.when_done(partial(self._tell, [number], [at], [on_delivery]))
+    def _when_done(self, told: Sequence[tuple[int, OnDelivery]]) -> None:
+        """Tell functions, of any of the rows, once the deliveries of the rows are done."""
+        if not told:
+            return
+        run_of, number_of = self._places()
+        by_run: dict[int, list[tuple[int, int, OnDelivery]]] = {}
+        for row, on_delivery in told:
+            by_run.setdefault(run_of[row], []).append((number_of[row], row, on_delivery))
+        for run, of_run in by_run.items():
+            numbers, rows, functions = zip(*sorted(of_run, key=itemgetter(0)), strict=True)
+            self._runs[run].delivery.when_done(partial(self._tell, rows, numbers, functions))
 
     def _tell(
         self,

@@ -41,8 +41,6 @@ MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 _INT32_MAX = 0x7FFFFFFF
 _UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION").code
-_HAS_FEATURES = 3
-"""The lowest version of ApiVersions whose answer has the cluster's features."""
 _SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
 # The first bytes of other protocols, which are then read as the size of a frame.
@@ -179,7 +177,7 @@ class Exchange:
         else:
             response, rest = decode_prefix(request_type.RESPONSE, version, body)
             if rest:
-                _tell_of_rest(f"{request_type.RESPONSE.__name__} v{version}", len(rest))
+                _tell_of_rest(f"{request_type.RESPONSE.__name__} v{version}")
         self._expected.popleft()
         return correlation_id, response
 
@@ -187,9 +185,9 @@ class Exchange:
         """Learn the versions that the broker supports. Return whether to ask again.
 
         UNSUPPORTED_VERSION lowers the version of the next `ApiVersionsRequest`, to one that the
-        broker says it knows. A broker that knows a higher version than it was asked in is asked
-        again, if its answer then has the features of the cluster. Raises `UnsupportedVersionError`
-        if there is no lower version to try, and `BrokerError` for any other error code.
+        broker says it knows. After an answer never ask again: before a login, Kafka hangs up on a
+        second question. Raises `UnsupportedVersionError` if there is no lower version to try, and
+        `BrokerError` for any other error code.
         """
         ranges = {
             each.api_key: _range(each.min_version, each.max_version) for each in response.api_keys
@@ -200,10 +198,7 @@ class Exchange:
         if response.error_code:
             raise refusal(response.error_code, "ApiVersions")
         self._broker = ranges
-        asked, common = self.api_versions_version, self._common(ApiVersionsRequest)
-        if common:
-            self.api_versions_version = common.highest
-        return asked < self.api_versions_version >= _HAS_FEATURES
+        return False
 
     def _fall_back(self, broker: Versions) -> None:
         """Lower the version.
@@ -232,9 +227,9 @@ def _name(request_type: type[Message]) -> str:
 
 
 @cache
-def _tell_of_rest(what: str, count: int) -> None:
+def _tell_of_rest(what: str) -> None:
     """Warn of bytes after a response, once. Other clients take such responses, too."""
-    logger.warning("%s: %d bytes after the end of an answer are ignored", what, count)
+    logger.warning("%s: bytes after the end of an answer are ignored", what)
 
 
 def _api_versions(version: int, body: memoryview) -> ApiVersionsResponse:

@@ -102,7 +102,9 @@ def _by_partition(option: str, topics: Mapping[str, Any]) -> dict[TopicPartition
     """Return the JSON value of each partition."""
     given = {}
     for topic, partitions in topics.items():
-        for partition, each in _object(option, "topic {}", partitions, topic).items():
+        if not _object(option, "topic {}", partitions, topic):
+            raise ConfigurationError(option, "topic {} has no partition", _as_in_example(), topic)
+        for partition, each in partitions.items():
             if not is_partition_number(partition):
                 what = "partition {} is no number of a partition"
                 raise ConfigurationError(option, what, _as_in_example(), partition)

@@ -309,7 +309,7 @@ def _check_managed(found: SourceOptions) -> None:
     if found.starting and named:
         raise ConfigurationError(
             found.starting.option,
-            "names partitions, and with 'managedGroup' the group assigns them",
+            "names partitions or topics, and with 'managedGroup' the group assigns them",
             "Give 'earliest', 'latest', 'committed', or one timestamp for all",
         )
     if isinstance(found.subscription, Assign | OnlyPartitions):

@@ -45,7 +45,16 @@ def test_a_topic_may_have_one_word_for_all_partitions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"b":"soon"}', '{"b":""}', '{"b":"-2"}', '{"b":-2}', '{"b":null}', "{}"]
+    "text",
+    [
+        '{"b":"soon"}',
+        '{"b":""}',
+        '{"b":"-2"}',
+        '{"b":-2}',
+        '{"b":null}',
+        '{"a":{},"b":"latest"}',
+        "{}",
+    ],
 )
 def test_other_words_are_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="'option': "):
