@@ -84,6 +84,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logging.getLogger(__name__)
 
 _USUAL = Caution()
+_FIRST_BATCHES = (0, 1)
+"""The micro-batches before which there may have been no rows; see `Driver._check_first`."""
 Transaction = tuple[str, ProducerId]
 
 
@@ -101,9 +103,6 @@ class Work:
     """The amount of all rows; None if it is not known."""
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
-
-
-_FIRST_BATCHES = (0, 1)
 
 
 class Verdict(Enum):

@@ -11,6 +11,7 @@ from spark_kafka_source.net.retry import NextTry, Retry
 from spark_kafka_source.net.sasl import AuthenticationError, refuses_login
 
 A = TypeVar("A", bound=tuple[object, ...])
+V = TypeVar("V")
 
 # A broker that falls silent during a login has not refused it. Other logins wait no longer than
 # this.
@@ -29,7 +30,7 @@ class Contacts:
         self._failures = count()
         self._lost: dict[tuple[object, ...], NextTry] = {}
         self._asked_in: dict[tuple[object, ...], int] = {}
-        """The version in which a broker is asked for its versions, if not the highest."""
+        """The version in which a broker is asked for its versions; by default the highest."""
         self._turn = threading.Lock()
         self._quiet_until_seconds = 0.0
         self._refusal: AuthenticationError | None = None
@@ -43,10 +44,7 @@ class Contacts:
 
         It is tried last from now on.
         """
-        self._failed.pop(address, None)
-        self._failed[address] = next(self._failures)
-        if len(self._failed) > _MOST_REMEMBERED:
-            self._failed.pop(next(iter(self._failed)), None)
+        _remember(self._failed, address, next(self._failures))
 
     def answered(self, address: tuple[object, ...]) -> None:
         """Note that this address answered. It is tried in its usual turn again."""
@@ -59,10 +57,9 @@ class Contacts:
         The pause before the next one grows with those that could not be made since the last good
         one.
         """
-        self._lost[broker] = again = self._lost.pop(broker, None) or NextTry(pauses.pause_seconds)
+        again = self._lost.get(broker) or NextTry(pauses.pause_seconds)
         again.failed()
-        if len(self._lost) > _MOST_REMEMBERED:
-            self._lost.pop(next(iter(self._lost)), None)
+        _remember(self._lost, broker, again)
 
     def connected(self, broker: tuple[object, ...]) -> None:
         """Note that a connection to this broker was made."""
@@ -87,21 +84,15 @@ class Contacts:
         if lower is None:
             self.disagreed(broker)
         else:
-            self._ask_in(broker, lower)
+            _remember(self._asked_in, broker, lower)
 
     def agreed(self, broker: tuple[object, ...], version: int) -> None:
         """Note that a broker answers in this version."""
-        self._ask_in(broker, version)
+        _remember(self._asked_in, broker, version)
 
     def disagreed(self, broker: tuple[object, ...]) -> None:
         """Note that there was no answer. The broker is asked in the highest version next time."""
         self._asked_in.pop(broker, None)
-
-    def _ask_in(self, broker: tuple[object, ...], version: int) -> None:
-        self._asked_in.pop(broker, None)
-        self._asked_in[broker] = version
-        if len(self._asked_in) > _MOST_REMEMBERED:
-            self._asked_in.pop(next(iter(self._asked_in)), None)
 
     def is_suspect(self, address: tuple[object, ...]) -> bool:
         """Return whether this address failed last time."""
@@ -137,3 +128,11 @@ class Contacts:
                 self._refusal = error
                 self._quiet_until_seconds = time.monotonic() + _QUIET_SECONDS
             raise
+
+
+def _remember(memory: dict[tuple[object, ...], V], address: tuple[object, ...], fact: V) -> None:
+    """Note a fact as the newest. If there are too many, forget the oldest."""
+    memory.pop(address, None)
+    memory[address] = fact
+    if len(memory) > _MOST_REMEMBERED:
+        memory.pop(next(iter(memory)), None)

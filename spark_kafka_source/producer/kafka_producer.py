@@ -68,7 +68,7 @@ from spark_kafka_source.producer.transaction import (
     Transaction,
     TransactionStateError,
 )
-from spark_kafka_source.records import HEADER_BYTES, MAX_RECORD_OVERHEAD
+from spark_kafka_source.records import HEADER_BYTES
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
@@ -270,7 +270,7 @@ class KafkaProducer:
         """
         if type(value) is not bytes or not (key is None or type(key) is bytes):
             return None
-        size = MAX_RECORD_OVERHEAD + len(value) + (0 if key is None else len(key))
+        size = record_size(key, value, ())
         if size > self._most_bytes:
             return None
         now_ms = time.time_ns() // 1_000_000

@@ -7,19 +7,17 @@ Records have keys of 10 bytes and JSON values of 150 bytes. Prints the seconds o
 all threads for a record.
 """
 
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 import confluent_kafka as ck
-import pyarrow as pa
 
 from spark_kafka_source import KafkaConsumer, KafkaProducer, TopicPartition
-from tests.benchmarks.topics import json_value
+from tests.benchmarks.produce import Records
 
-_DISTINCT, _WARM_UP = 50_000, 20_000
+_ROWS, _TABLE_ROWS, _WARM_UP = 200_000, 1_000_000, 20_000
 _PATIENCE_SECONDS = 120
 
 Counted = tuple[int, float]
@@ -42,11 +40,10 @@ def send_told(servers: str, topic: str) -> Counted:
 
 def send_columns(servers: str, topic: str) -> Counted:
     """Send a table."""
-    keys, values = zip(*_pairs(_DISTINCT), strict=True)
-    batch = pa.RecordBatch.from_pydict({"key": pa.array(keys), "value": pa.array(values)})
-    table = pa.Table.from_batches([batch] * 20)
+    records = Records.distinct()
+    table = records.columns(_TABLE_ROWS)
     with _producer(servers) as producer:
-        producer.send_columns(topic, batch).result(_PATIENCE_SECONDS)
+        producer.send_columns(topic, records.columns(_WARM_UP)).result(_PATIENCE_SECONDS)
         began = time.process_time()
         producer.send_columns(topic, table).result(_PATIENCE_SECONDS)
     return table.num_rows, began
@@ -94,16 +91,15 @@ WAYS: Mapping[str, Callable[[str, str], Counted]] = {
 
 
 def _sent(servers: str, topic: str, hearer: Callable[..., None] | None) -> Counted:
-    pairs = _pairs(_DISTINCT)
+    records = Records.distinct()
     with _producer(servers) as producer:
-        for key, value in pairs[:_WARM_UP]:
+        for key, value in records.pairs(_WARM_UP):
             producer.send(topic, value, key=key, on_delivery=hearer)
         producer.flush()
         began = time.process_time()
-        for _ in range(4):
-            for key, value in pairs:
-                producer.send(topic, value, key=key, on_delivery=hearer)
-    return 4 * len(pairs), began
+        for key, value in records.pairs(_ROWS):
+            producer.send(topic, value, key=key, on_delivery=hearer)
+    return _ROWS, began
 
 
 def _produced(servers: str, topic: str, hearer: Callable[..., None] | None) -> Counted:
@@ -116,17 +112,15 @@ def _produced(servers: str, topic: str, hearer: Callable[..., None] | None) -> C
             "queue.buffering.max.messages": 500_000,
         }
     )
-    pairs = _pairs(_DISTINCT)
-    for key, value in pairs[:_WARM_UP]:
+    records = Records.distinct()
+    for key, value in records.pairs(_WARM_UP):
         producer.produce(topic, value, key, on_delivery=hearer)
     producer.flush(_PATIENCE_SECONDS)
     began = time.process_time()
-    for _ in range(4):
-        for key, value in pairs:
-            producer.produce(topic, value, key, on_delivery=hearer)
-        producer.poll(0)
+    for key, value in records.pairs(_ROWS):
+        producer.produce(topic, value, key, on_delivery=hearer)
     assert producer.flush(_PATIENCE_SECONDS) == 0
-    return 4 * len(pairs), began
+    return _ROWS, began
 
 
 def _producer(servers: str) -> KafkaProducer:
@@ -148,12 +142,6 @@ def _taken(values: Iterator[object], end: int) -> Counted:
     for _ in islice(values, end - _WARM_UP):
         pass
     return end - _WARM_UP, began
-
-
-def _pairs(count: int) -> list[tuple[bytes, bytes]]:
-    chance = random.Random(count)
-    keys = (b"%010d" % each for each in chance.sample(range(10**9), count))
-    return [(key, json_value(150, number, chance)) for number, key in enumerate(keys)]
 
 
 def main() -> None:

@@ -358,10 +358,11 @@ def _rows(sessions: Sessions, arguments: argparse.Namespace) -> Iterator[str]:
     yield from table(head, rows)
 
 
-def _printed(directory: Path, program: str, *arguments: str) -> float:
-    """Run a program with the version of a checkout. Return the number that it prints."""
+def _printed(directory: Path, *arguments: str) -> float:
+    """Run Python with the version of a checkout. Return the number that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(directory)}
-    command = [sys.executable, "-P", program, *arguments]
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-P", *arguments]
     return float(subprocess.check_output(command, env=environment, cwd=directory, timeout=300))
 
 
@@ -373,10 +374,7 @@ started = time.perf_counter()
 import spark_kafka_source.{module}
 print(time.perf_counter() - started)
 """
-    environment = {**os.environ, "PYTHONPATH": str(directory)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-P", "-c", program]
-    return float(subprocess.check_output(command, env=environment, cwd=directory, timeout=120))
+    return _printed(directory, "-c", program)
 
 
 def _options(bootstrap_servers: str, topic: str) -> dict[str, str]:

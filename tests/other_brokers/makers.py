@@ -52,7 +52,7 @@ class Maker:
     most_request_bytes: float = math.inf
     """They hang up on a Produce request with more bytes of records."""
     throttle_ms: int = 0
-    """They ask to wait so long after each fetch."""
+    """The time for which they ask a client to wait after each fetch."""
 
     @property
     def has_transactions(self) -> bool:

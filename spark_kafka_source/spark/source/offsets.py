@@ -47,8 +47,6 @@ def parse_offsets_option(
             expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
             raise _refused(option, each, where, expected)
         offsets[where] = each
-    if not offsets and not whole:
-        raise ConfigurationError(option, "names no partition", _as_in_example())
     return offsets, whole
 
 
@@ -67,10 +65,10 @@ def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]
 
     Raises `ConfigurationError`.
     """
-    given = _by_partition(option, _topics(option, text))
-    if not given:
-        raise ConfigurationError(option, "names no partition", _as_in_example())
-    return {where: _timestamp(option, each, where) for where, each in given.items()}
+    return {
+        where: _timestamp(option, each, where)
+        for where, each in _by_partition(option, _topics(option, text)).items()
+    }
 
 
 def _timestamp(option: str, given: Any, where: TopicPartition) -> int:
@@ -94,8 +92,10 @@ def _as_in_example() -> str:
 
 def _topics(option: str, text: str) -> dict[str, Any]:
     """Return the JSON value of each topic."""
-    given = parse_json_option(option, text, _as_in_example())
-    return _object(option, "the value", given)
+    given = _object(option, "the value", parse_json_option(option, text, _as_in_example()))
+    if not given:
+        raise ConfigurationError(option, "names no partition", _as_in_example())
+    return given
 
 
 def _by_partition(option: str, topics: Mapping[str, Any]) -> dict[TopicPartition, Any]:
@@ -135,6 +135,5 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _object(option: str, what: str, found: Any, *values: str) -> dict[str, Any]:
     if not isinstance(found, dict):
-        found = f"{what} is no JSON object"
-        raise ConfigurationError(option, found, _as_in_example(), *values)
+        raise ConfigurationError(option, f"{what} is no JSON object", _as_in_example(), *values)
     return found
