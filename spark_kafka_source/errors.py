@@ -186,6 +186,9 @@ _TABLE = (
     (131, "STREAMS_INVALID_TOPOLOGY_EPOCH", FAIL),
     (132, "STREAMS_TOPOLOGY_FENCED", FAIL),
     (133, "SHARE_SESSION_LIMIT_REACHED", RETRY),
+    (134, "GROUP_DELETION_FAILED", FAIL),
+    (135, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED", FAIL),
+    (136, "CONTROLLER_ID_NOT_REGISTERED", FAIL),
 )
 
 ERRORS: Mapping[int, ErrorCode] = MappingProxyType(
@@ -344,6 +347,15 @@ class ConnectionFailedError(RemoteError):
     """A broker could not be reached, or the connection to it broke."""
 
     # The broker may have left the cluster, or another broker may lead its partitions now.
+    remedy = Remedy.REFRESH_METADATA
+
+
+class RebootstrapError(RemoteError):
+    """A broker asks the client to forget all brokers, and to ask the bootstrap servers again.
+
+    The broker left the cluster (KIP-1102), or its address was another broker's (KIP-1242).
+    """
+
     remedy = Remedy.REFRESH_METADATA
 
 

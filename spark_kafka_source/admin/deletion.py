@@ -30,7 +30,8 @@ async def delete_groups(
 
 def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[Told[CoordinatorKey, None]]:
     for each in answer.results:
-        yield Told(CoordinatorKey.of_group(each.group_id), None, each.error_code)
+        key = CoordinatorKey.of_group(each.group_id)
+        yield Told(key, None, each.error_code, each.error_message)
 
 
 async def delete_offsets(

@@ -24,9 +24,9 @@ from spark_kafka_source.client.race import race
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     ClosedError,
-    ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
+    RebootstrapError,
     Remedy,
     UnsupportedVersionError,
     error_named,
@@ -36,6 +36,7 @@ from spark_kafka_source.net import (
     Contacts,
     Conversation,
     Deadline,
+    Identity,
     Retry,
     Wait,
     pause,
@@ -83,7 +84,7 @@ class KafkaClient:
         self.config = config
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
-        self.connections = Connections(config.connection, self.contacts)
+        self.connections = Connections(config.connection, self.contacts, self._identity)
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.pause_seconds = self._retry.pause_seconds
         """Returns the pause after so many tries, for callers that cannot wait in `retrying`."""
@@ -147,14 +148,20 @@ class KafkaClient:
             try:
                 return await retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
-                if not self.contacts.was_reached:
+                if deadline.expired or not self.contacts.was_reached:
                     raise
         return await retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
-        """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
+        """Forget leaders and coordinators if `error` says that they moved. The next try asks.
+
+        After a `RebootstrapError` forget all brokers. Then the bootstrap addresses are asked.
+        """
         if not self.contacts.was_reached:
             self.contacts.last_error = error
+        if isinstance(error, RebootstrapError):
+            self.cluster.brokers = {}
+            self.connections.close_all()
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
@@ -323,6 +330,10 @@ class KafkaClient:
         best_first = self.contacts.best_first(each for each in candidates if each != but)
         return sorted(best_first, key=self.connections.throttled_seconds)
 
+    def _identity(self, address: Address) -> Identity | None:
+        is_checked = self.config.metadata_cluster_check_enable
+        return self.cluster.identity(address) if is_checked else None
+
     async def wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
         """Wait, at most until the deadline, while a broker throttles the client (KIP-219)."""
         throttled_seconds = self.connections.throttled_seconds(address)
@@ -347,17 +358,11 @@ class KafkaClient:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = await self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
-            self._rebootstrap()
+            raise RebootstrapError("the broker that was asked for metadata left the cluster")
         topics = self.cluster.update(response)
         now_seconds = time.monotonic()
         self.cluster.learnt_at_seconds.update({topic.name: now_seconds for topic in topics})
         return topics
-
-    def _rebootstrap(self) -> None:
-        """Forget all brokers, since one says that it left this cluster (KIP-1102)."""
-        self.cluster.brokers = {}
-        self.connections.close_all()
-        raise ConnectionFailedError("the broker asks to bootstrap anew (REBOOTSTRAP_REQUIRED)")
 
     async def leaders(
         self, topic_partitions: Iterable[TopicPartition], deadline: Deadline

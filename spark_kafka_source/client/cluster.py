@@ -10,7 +10,7 @@ from uuid import UUID
 from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
-from spark_kafka_source.net import Address
+from spark_kafka_source.net import Address, Identity
 from spark_kafka_source.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -144,6 +144,13 @@ class Cluster:
                 self.topics[topic.name] = self._newest(topic)
                 self._stale.discard(topic.name)
         return topics
+
+    def identity(self, address: Address) -> Identity | None:
+        """Return the only broker that has this address, or None (KIP-1242)."""
+        node_ids = [each.node_id for each in self.brokers.values() if each.address == address]
+        if len(node_ids) != 1 or not self.cluster_id:
+            return None
+        return Identity(self.cluster_id, node_ids[0])
 
     def forget_leaders(self) -> None:
         """Mark all topics to be asked for again, as after an error that says a leader moved."""

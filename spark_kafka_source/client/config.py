@@ -31,6 +31,10 @@ class ClientConfig:
     retry_backoff_ms: int = setting(100)
     retry_backoff_max_ms: int = setting(1_000)
     metadata_max_age_ms: int = setting(300_000)
+    metadata_cluster_check_enable: bool = setting(
+        True,
+        meaning="whether a broker of Kafka 4.4 or newer checks that a connection was meant for it",
+    )
 
     @classmethod
     def from_settings(

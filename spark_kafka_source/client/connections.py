@@ -2,8 +2,9 @@
 
 import threading
 import time
+from collections.abc import Callable
 
-from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
+from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial, Identity
 from spark_kafka_source.protocol import Response
 
 # A broker answers nothing else on a connection while it holds a fetch back, so a client has two to
@@ -17,8 +18,15 @@ class Connections:
     `requests_sent` counts the requests on all of them.
     """
 
-    def __init__(self, settings: ConnectionSettings, contacts: Contacts) -> None:
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        contacts: Contacts,
+        identity: Callable[[Address], Identity | None] = lambda _: None,
+    ) -> None:
+        """Create it. `identity` returns the broker that an address leads to, if that is known."""
         self.contacts = contacts
+        self._identity = identity
         self.requests_sent = 0
         self.closing = threading.Event()
         """Set once another request could not be sent any more."""
@@ -130,7 +138,9 @@ class Connections:
             dial.close()
             dial = None
         if dial is None:
-            dial = self._dials[address] = Dial.connecting(address, self._settings, self.contacts)
+            dial = self._dials[address] = Dial.connecting(
+                address, self._settings, self.contacts, self._identity(address)
+            )
             self._close_if_late()
         return dial
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from spark_kafka_source.client.asked import LONGEST_SILENCE_MS, Asked
-from spark_kafka_source.errors import BootstrapError, RemoteError
+from spark_kafka_source.errors import BootstrapError, RebootstrapError, RemoteError
 from spark_kafka_source.net import Address, Deadline, refuses_login, wait_for
 from spark_kafka_source.protocol import Response
 
@@ -23,8 +23,8 @@ async def race(
     """Send a question to the candidates by turns, and return the first answer with its address.
 
     The next has its turn if the last is silent. Raises `BootstrapError` with the error of each
-    address, or the first of these errors that is not retriable. An error by which a broker refuses
-    the login is raised at once.
+    address, or the first of these errors that is not retriable. A `RebootstrapError`, and an error
+    by which a broker refuses the login, are raised at once.
     """
     waiting = deque(candidates)
     running: list[Asked[R]] = []
@@ -45,7 +45,8 @@ async def race(
                 try:
                     return asked.address, asked.answer()
                 except RemoteError as error:
-                    if refuses_login(error):
+                    # Other known addresses may be as wrong as the one of a `RebootstrapError`.
+                    if refuses_login(error) or isinstance(error, RebootstrapError):
                         raise
                     failures[asked.address] = error
                     began_seconds = 0.0

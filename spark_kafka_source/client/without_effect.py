@@ -31,6 +31,9 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
             "'kafka.bootstrap.servers' are asked again whenever the known brokers fail": """
                 metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
                 """,
+            "a name is resolved again at each try of a call, until the call's time is up": """
+                bootstrap.resolve.timeout.ms
+                """,
             "Java classes cannot be run here": "config.providers",
         }
     )
@@ -51,13 +54,14 @@ OF_PRODUCERS: Mapping[str, str] = MappingProxyType(
     by_option(
         {
             "it is a producer's, and this only reads": """
-                acks batch.size buffer.memory compression.gzip.level compression.lz4.level
-                compression.type compression.zstd.level delivery.timeout.ms enable.idempotence
+                acks batch.size buffer.memory buffer.memory.allocation.strategy
+                compression.gzip.level compression.lz4.level compression.type
+                compression.zstd.level delivery.timeout.ms enable.idempotence
                 key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
                 max.request.size metadata.max.idle.ms partitioner.adaptive.partitioning.enable
                 partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys
-                retries transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
-                value.serializer
+                partitioner.rack.aware retries transaction.timeout.ms
+                transaction.two.phase.commit.enable transactional.id value.serializer
                 """
         }
     )
@@ -69,7 +73,7 @@ OF_CONSUMERS: Mapping[str, str] = MappingProxyType(
         {
             "it is a consumer's, and this only writes": """
                 allow.auto.create.topics auto.commit.interval.ms auto.offset.reset check.crcs
-                client.rack enable.auto.commit exclude.internal.topics fetch.max.bytes
+                enable.auto.commit exclude.internal.topics fetch.max.bytes
                 fetch.max.wait.ms fetch.min.bytes group.id group.instance.id group.protocol
                 group.remote.assignor heartbeat.interval.ms
                 internal.throw.on.fetch.stable.offset.unsupported isolation.level key.deserializer

@@ -1,6 +1,6 @@
 """Sockets: connections to brokers and to HTTP servers. No other package opens any."""
 
-from spark_kafka_source.net.address import Address, parse_addresses
+from spark_kafka_source.net.address import Address, Identity, parse_addresses
 from spark_kafka_source.net.connection import Awaited, Connection
 from spark_kafka_source.net.connection_failures import RequestTimeoutError
 from spark_kafka_source.net.connection_settings import ConnectionSettings
@@ -55,6 +55,7 @@ __all__ = [
     "Deadline",
     "Dial",
     "HasFileno",
+    "Identity",
     "InterruptedConversationError",
     "NextTry",
     "Peer",

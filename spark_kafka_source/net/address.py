@@ -23,6 +23,16 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
+class Identity(NamedTuple):
+    """The cluster and the broker that an address leads to, as the metadata says."""
+
+    cluster_id: str
+    node_id: int
+
+    def __str__(self) -> str:
+        return f"broker {self.node_id} of cluster {self.cluster_id!r}"
+
+
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Return the addresses of a comma-separated list, in order and without repeats.
 

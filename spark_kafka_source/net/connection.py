@@ -15,8 +15,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
-from spark_kafka_source.net.address import Address
+from spark_kafka_source.errors import (
+    ConnectionFailedError,
+    KafkaError,
+    ProtocolError,
+    RebootstrapError,
+    error_named,
+)
+from spark_kafka_source.net.address import Address, Identity
 from spark_kafka_source.net.connection_failures import (
     RequestTimeoutError,
     Stage,
@@ -42,6 +48,9 @@ from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 R = TypeVar("R", bound=Response)
 E = TypeVar("E", bound=KafkaError)
 
+_REBOOTSTRAP_REQUIRED = error_named("REBOOTSTRAP_REQUIRED").code
+# ApiVersions has the identity from v5 on. Without one, older brokers are not asked twice.
+_WITHOUT_IDENTITY = 4
 _PROBE_TIMEOUT_MS = 2_000
 # How long an address that accepted the connection may stay silent, if its host has other addresses.
 _LONGEST_SILENCE_MS = 2_000
@@ -65,9 +74,11 @@ class Connection:
         settings: ConnectionSettings,
         connected: socket.socket,
         contacts: Contacts,
+        identity: Identity | None = None,
     ) -> None:
         self.address = address
         self._contacts = contacts
+        self._identity = identity
         self._settings = settings
         self._link = Link(connected)
         self._exchange = Exchange(
@@ -94,6 +105,7 @@ class Connection:
         opened: Callable[["Connection"], None] = lambda _: None,
         *,
         contacts: Contacts | None = None,
+        identity: Identity | None = None,
     ) -> "Connection":
         """Connect, agree on versions, and authenticate if set, within the set-up timeout.
 
@@ -101,18 +113,18 @@ class Connection:
         accepts the connection and stays silent has two seconds before the next one's turn.
         `contacts` decides which addresses are tried last, and gets the results. `opened` is called
         before the first wait for an answer, so that another thread can close the connection from
-        then on.
+        then on. A broker that is not the one of `identity` says so, from Kafka 4.4 on (KIP-1242).
 
         Raises `ConnectionFailedError` or `RequestTimeoutError`, with the fault at each address,
-        `TlsError` and `AuthenticationError` if one side refuses the other, and the errors of
-        `Exchange.api_versions`.
+        `TlsError` and `AuthenticationError` if one side refuses the other, `RebootstrapError` from
+        a broker with another identity, and the errors of `Exchange.api_versions`.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
         contacts = contacts or Contacts()
         with closing(Opening(address, settings.buffer_bytes(), contacts, deadline)) as opening:
             while not deadline.expired:
                 connected, target = opening.next()
-                connection = cls(address, settings, connected, contacts)
+                connection = cls(address, settings, connected, contacts, identity)
                 try:
                     connection._set_up(deadline, opened, is_last=not opening.has_more)
                 except (RequestTimeoutError, ConnectionFailedError):
@@ -352,20 +364,26 @@ class Connection:
 
     def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
         exchange, contacts = self._exchange, self._contacts
-        highest = exchange.api_versions_version
+        highest = _WITHOUT_IDENTITY if self._identity is None else exchange.api_versions_version
         exchange.api_versions_version = contacts.api_versions_version(self.address, highest)
+        request = ApiVersionsRequest()
+        if self._identity is not None:
+            request.cluster_id, request.node_id = self._identity
         try:
-            response = self.request(ApiVersionsRequest(), first_by)
+            response = self.request(request, first_by)
+            if response.error_code == _REBOOTSTRAP_REQUIRED:
+                raise RebootstrapError(f"{self.address} is not {self._identity}")
             # A broker that does not know the client's version answers with its own (KIP-511).
             while exchange.api_versions(response):
-                response = self.request(ApiVersionsRequest(), deadline)
+                response = self.request(request, deadline)
         except ConnectionFailedError:
             contacts.hung_up(self.address, exchange.api_versions_version)
             raise
         except KafkaError:
             contacts.disagreed(self.address)
             raise
-        contacts.agreed(self.address, exchange.api_versions_version)
+        if exchange.api_versions_version < highest:
+            contacts.agreed(self.address, exchange.api_versions_version)
 
     def give_up(self, reason: str) -> RequestTimeoutError:
         """Close the connection, with this reason for all requests that wait for their answers."""

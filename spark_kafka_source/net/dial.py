@@ -11,7 +11,7 @@ from contextvars import copy_context
 from typing import cast
 
 from spark_kafka_source.errors import ClosedError, RemoteError
-from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.address import Address, Identity
 from spark_kafka_source.net.connection import Connection
 from spark_kafka_source.net.connection_settings import ConnectionSettings
 from spark_kafka_source.net.contacts import Contacts
@@ -49,7 +49,11 @@ class Dial:
 
     @classmethod
     def connecting(
-        cls, address: Address, settings: ConnectionSettings, contacts: Contacts
+        cls,
+        address: Address,
+        settings: ConnectionSettings,
+        contacts: Contacts,
+        identity: Identity | None = None,
     ) -> "Dial":
         """Connect within `socket.connection.setup.timeout.ms`; see `Connection.connect`.
 
@@ -61,7 +65,9 @@ class Dial:
         def make(opened: Opened) -> Connection:
             deadline = Deadline.after_ms(timeout_ms)
             try:
-                made = Connection.connect(address, settings, deadline, opened, contacts=contacts)
+                made = Connection.connect(
+                    address, settings, deadline, opened, contacts=contacts, identity=identity
+                )
             except RemoteError:
                 contacts.lost(address, settings.reconnects)
                 raise

@@ -109,6 +109,7 @@ _WITHOUT_EFFECT_BY_REASON = {
         sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
         """,
     "the broker checks a token, not the client": """
+        sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
         sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
         sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
         sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms

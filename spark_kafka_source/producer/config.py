@@ -136,6 +136,14 @@ class ProducerConfig:
     partitioner_adaptive_partitioning_enable: bool = setting(
         True, meaning="whether partitions of slower brokers get fewer of the records without a key"
     )
+    client_rack: str = setting(
+        "", meaning="where this client runs, in the words of the brokers' `broker.rack`"
+    )
+    partitioner_rack_aware: bool = setting(
+        False,
+        meaning="whether records without a key go to partitions whose leader is in `client.rack`,"
+        " as long as there are any (KIP-1123)",
+    )
     transactional_id: str = setting(
         "", meaning="the name under which transactions begin; a later producer with it fences this"
     )

@@ -59,8 +59,8 @@ class Generation(Enum):
 _LAST_VERSIONS: Mapping[Generation, Mapping[type[Request[Any]], int]] = MappingProxyType(
     {
         Generation.FIRST: {ProduceRequest: 11, EndTxnRequest: 4, TxnOffsetCommitRequest: 4},
-        # From v13 on, Produce names topics by their ids.
-        Generation.SECOND: {ProduceRequest: 12},
+        # The next versions name topics by their ids.
+        Generation.SECOND: {ProduceRequest: 12, TxnOffsetCommitRequest: 5},
     }
 )
 

@@ -39,15 +39,19 @@ class UnknownPartitionError(LocalError):
 class Partitions:
     """The partitions of one topic. Any thread may use the object."""
 
-    def __init__(self, topic: Topic, config: ProducerConfig, queued: Queued) -> None:
+    def __init__(
+        self, topic: Topic, cluster: Cluster, config: ProducerConfig, queued: Queued
+    ) -> None:
         self.name = topic.name
+        self._cluster = cluster
+        self._rack = config.client_rack if config.partitioner_rack_aware else ""
         self._lock = threading.Lock()
         self._spread = spread_of(topic.name, config, queued)
         self.update(topic)
 
-    def learn(self, cluster: Cluster) -> None:
+    def learn(self) -> None:
         """Take the newest metadata, which the producer's thread refreshes from time to time."""
-        topic = cluster.topics.get(self.name)
+        topic = self._cluster.topics.get(self.name)
         if topic is not None and topic is not self._topic and not topic.error.code:
             self.update(topic)
 
@@ -57,6 +61,7 @@ class Partitions:
             return
         self._topic = topic
         led = [each for each, found in topic.partitions.items() if not found.error.code]
+        led = self._in_our_rack(topic, led) or led
         self.count = len(topic.partitions)
         whole = range(self.count)
         # If no partition has a leader, records may go to any, and wait for its leader.
@@ -76,6 +81,14 @@ class Partitions:
         if not 0 <= partition < self.count:
             found = f"topic {self.name!r} has no partition {partition}"
             raise UnknownPartitionError(f"{found}: it has {self.count}, from 0 on")
+
+    def _in_our_rack(self, topic: Topic, partitions: Sequence[int]) -> list[int]:
+        """Return the partitions whose leader is in the rack of this client (KIP-1123)."""
+        if not self._rack:
+            return []
+        brokers = self._cluster.brokers.values()
+        near = {each.node_id for each in brokers if each.rack == self._rack}
+        return [each for each in partitions if topic.partitions[each].leader_id in near]
 
     def next_one(self, size: int) -> int:
         """Return the partition for a record of this size that no key gives one."""
@@ -115,7 +128,7 @@ class Topics:
         known = self._known.get(topic)
         if known is None:
             return self._ask(topic)
-        known.learn(self._client.cluster)
+        known.learn()
         return self._ask(topic) if known.count < at_least else known
 
     def knows(self, topic: str, partition: int | None) -> bool:
@@ -161,7 +174,9 @@ class Topics:
         with self._lock:
             known = self._known.get(topic)
             if known is None:
-                known = self._known[topic] = Partitions(found, self._config, self._queued)
+                known = self._known[topic] = Partitions(
+                    found, self._client.cluster, self._config, self._queued
+                )
         known.update(found)
         return known
 

@@ -378,4 +378,7 @@ def _topics(
                 partition, found.offset, found.leader_epoch, found.metadata
             )
         )
-    return [TxnOffsetCommitRequestTopic(*each) for each in by_topic.items()]
+    return [
+        TxnOffsetCommitRequestTopic(name, partitions=partitions)
+        for name, partitions in by_topic.items()
+    ]

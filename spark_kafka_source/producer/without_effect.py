@@ -15,6 +15,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
         **OF_CONSUMERS,
         **by_option(
             {
+                "a batch takes only the memory of its records": "buffer.memory.allocation.strategy",
                 "a topic is known as long as the producer is": "metadata.max.idle.ms",
                 "with 'kafka.partitioner.adaptive.partitioning.enable' a slow partition gets fewer"
                 " records": "partitioner.availability.timeout.ms",
@@ -63,6 +64,7 @@ MEANT_BY_OTHERS: Mapping[str, str] = MappingProxyType(
 DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
         **of_clients.DONE_ANYWAY,
+        "kafka.buffer.memory.allocation.strategy": "incremental",
         "kafka.partitioner.availability.timeout.ms": "0",
         "kafka.transaction.two.phase.commit.enable": "false",
     }

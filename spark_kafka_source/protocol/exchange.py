@@ -93,7 +93,8 @@ class Exchange:
         request_type = type(request)
         version = self.version(request_type, max_version=max_version)
         if isinstance(request, ApiVersionsRequest) and not request.client_software_name:
-            request = ApiVersionsRequest(CLIENT_SOFTWARE_NAME, VERSION)
+            names = CLIENT_SOFTWARE_NAME, VERSION
+            request = ApiVersionsRequest(*names, request.cluster_id, request.node_id)
         header = RequestHeader(request.KEY, version, self._next_correlation_id, self._client_id)
         frame = Writer(bytes(_SIZE_BYTES))
         encode_into(frame, header, request_header_version(request_type, version))

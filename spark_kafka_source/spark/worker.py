@@ -1,9 +1,21 @@
 """The work of an executor's Python worker before each task."""
 
 import gc
+import os
 import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from spark_kafka_source.records.freed_memory import keep_freed_memory
+
+if TYPE_CHECKING:  # A worker that reads has no use for a producer.
+    from spark_kafka_source.fetch import FetchConfig
+    from spark_kafka_source.producer import ProducerConfig
+
+C = TypeVar("C", "FetchConfig", "ProducerConfig")
+
+RACK = "SPARK_KAFKA_SOURCE_RACK"
+"""The environment variable with the rack (or zone) of an executor."""
 
 
 class FrozenImports:
@@ -23,3 +35,8 @@ class FrozenImports:
 
 
 frozen_imports = FrozenImports()
+
+
+def in_this_rack(config: C) -> C:
+    """Return the configuration with the executor's rack, unless `kafka.client.rack` is given."""
+    return config if config.client_rack else replace(config, client_rack=os.environ.get(RACK, ""))

@@ -25,7 +25,7 @@ from spark_kafka_source.testing.downloads import Meter, Progress
 from spark_kafka_source.testing.errors import JarsError, JavaError, tail
 from spark_kafka_source.testing.java import find_java
 
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = "4.4.0"
 """The newest Kafka whose broker and command-line tools are both published."""
 
 CACHE_VARIABLE = "SPARK_KAFKA_SOURCE_CACHE"
@@ -99,7 +99,7 @@ def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path
     `ConfigurationError` for an invalid coordinate, `JavaError` without a suitable Java, and
     `JarsError` if the download failed twice.
 
-        resolve(["org.apache.kafka:kafka-clients:4.3.1"], transitive=False)
+        resolve(["org.apache.kafka:kafka-clients:4.4.0"], transitive=False)
     """
     return _resolved(coordinates, transitive=transitive)
 

@@ -1,20 +1,32 @@
 """Finding the first broker: the client tries all addresses, and the error names all."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from spark_kafka_source.client import KafkaClient, Topic
+from spark_kafka_source.client import Broker, ClientConfig, KafkaClient, Topic
 from spark_kafka_source.errors import (
     BootstrapError,
     BrokerError,
     KafkaTimeoutError,
     ProtocolError,
+    RebootstrapError,
     error_named,
 )
-from spark_kafka_source.net import Address, ConnectionSettings, Deadline
-from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
+from spark_kafka_source.net import (
+    Address,
+    Connection,
+    ConnectionSettings,
+    Deadline,
+    parse_addresses,
+)
+from spark_kafka_source.protocol.messages.api_versions import (
+    ApiVersionsRequest,
+)
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import ONE_TRY, Action, MemoryBroker, Raw
 from tests.net.ports import LOOPBACK, black_hole, refused_port
 
@@ -150,6 +162,84 @@ def test_a_broker_that_asks_to_bootstrap_anew_is_obeyed(broker: MemoryBroker) ->
         all_topics(client)
         assert len(broker.requests(MetadataRequest)) == 2
     assert broker.seen[-1].node_id == 0
+
+
+@pytest.fixture
+def stranger() -> Iterator[MemoryBroker]:
+    with MemoryBroker() as stranger:
+        stranger.cluster.cluster_id = "another"
+        yield stranger
+
+
+def ask_leader(client: KafkaClient, topic_partition: TopicPartition) -> Broker:
+    """Return the leader that answered."""
+
+    async def attempt(deadline: Deadline) -> Broker:
+        leader, _ = (await client.leaders([topic_partition], deadline))[topic_partition]
+        await client.send(MetadataRequest(topics=[]), leader, deadline)
+        return leader
+
+    return client.run(client.retrying("a question", attempt))
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_a_broker_of_another_cluster_is_asked_nothing(
+    broker: MemoryBroker, stranger: MemoryBroker, is_checked: bool
+) -> None:
+    """KIP-1242: the address of a leader is another cluster's now, as addresses of pods may be."""
+    broker.cluster.cluster_id = "ours"
+    broker.create_topic("t")
+    config = broker.config(metadata_cluster_check_enable=is_checked)
+    with KafkaClient(config) as client:
+        where = TopicPartition("t", 0)
+        client.run(client.retrying("Metadata", lambda within: client.topics(["t"], within)))
+        leader, _ = client.cluster.leader(where)
+        moved = Broker(leader.node_id, stranger.address())
+        client.cluster.brokers = {**client.cluster.brokers, leader.node_id: moved}
+        assert ask_leader(client, where) == (leader if is_checked else moved)
+    assert bool(stranger.requests(MetadataRequest)) is not is_checked
+
+
+def test_an_address_that_leads_to_a_new_cluster_is_asked_anew(broker: MemoryBroker) -> None:
+    """A cluster was set up again at the same address, which is the only one of the bootstrap."""
+    broker.cluster.cluster_id = "before"
+    with KafkaClient(broker.config()) as client:
+        all_topics(client)
+        broker.cluster.cluster_id = "after"
+        for node_id in range(3):
+            broker.hang_up(node_id)
+        all_topics(client)
+        assert client.cluster.cluster_id == "after"
+
+
+def test_a_broker_that_is_never_the_right_one_is_an_error_that_says_so(
+    broker: MemoryBroker,
+) -> None:
+    """As behind a proxy that changes the ids of brokers."""
+    broker.create_topic("t")
+    broker.cluster.cluster_id = "ours"
+    ports = broker.cluster.ports
+    ports[0], ports[1] = ports[1], ports[0]
+    config = broker.config(default_api_timeout_ms=500)
+    refusal = r"is not broker 0 of cluster 'ours'"
+    with KafkaClient(config) as client, pytest.raises(KafkaTimeoutError, match=refusal):
+        ask_leader(client, TopicPartition("t", 0))
+
+
+@pytest.mark.kafka
+def test_a_real_broker_checks_that_a_connection_is_meant_for_it(kafka: LocalKafka) -> None:
+    """From Kafka 4.4 on."""
+    servers = parse_addresses(kafka.bootstrap_servers)
+    with KafkaClient(ClientConfig(servers)) as client:
+        all_topics(client)
+        (broker,) = client.cluster.brokers.values()
+        right = client.cluster.identity(broker.address)
+    assert right is not None
+    settings, deadline = ConnectionSettings(), Deadline.after_ms(30_000)
+    Connection.connect(broker.address, settings, deadline, identity=right).close()
+    for wrong in (right._replace(node_id=7), right._replace(cluster_id="another")):
+        with pytest.raises(RebootstrapError, match=re.escape(f"is not {wrong}")):
+            Connection.connect(broker.address, settings, deadline, identity=wrong)
 
 
 def test_an_error_of_all_metadata_is_raised(broker: MemoryBroker) -> None:

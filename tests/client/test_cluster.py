@@ -1,13 +1,14 @@
 """Updates by metadata, and knowledge that metadata must not remove."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_kafka_source.client import Broker, Cluster
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.net import Address
+from spark_kafka_source.net import Address, Identity
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -49,6 +50,19 @@ def test_metadata_of_an_older_leader_epoch_is_ignored() -> None:
     assert cluster.leader(T0)[0].node_id == 2
     cluster.update(led_by(1, 7))
     assert cluster.leader(T0)[0].node_id == 1
+
+
+def test_an_address_leads_to_the_only_broker_that_has_it() -> None:
+    """Behind a proxy all brokers may have one address. Then nothing is expected of it."""
+    cluster = Cluster()
+    cluster.update(led_by(1, 5))
+    assert cluster.identity(Address("a", 9092)) is None  # The cluster has no id.
+    cluster.update(replace(led_by(1, 5), cluster_id="c"))
+    assert cluster.identity(Address("a", 9092)) == Identity("c", 1)
+    assert cluster.identity(Address("elsewhere", 9092)) is None
+    both = [MetadataResponseBroker(node_id, "a", 9092) for node_id in (1, 2)]
+    cluster.update(replace(led_by(1, 5), cluster_id="c", brokers=both))
+    assert cluster.identity(Address("a", 9092)) is None
 
 
 def test_a_topic_made_anew_starts_its_epochs_anew() -> None:

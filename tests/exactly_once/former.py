@@ -73,7 +73,7 @@ class FormerCoordinator:
         topics = [
             TxnOffsetCommitResponseTopic(
                 topic.name,
-                [
+                partitions=[
                     TxnOffsetCommitResponsePartition(each.partition_index, _REFUSED)
                     for each in topic.partitions
                 ],

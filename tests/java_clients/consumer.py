@@ -1,4 +1,4 @@
-"""All methods and settings of Kafka's Java consumer (4.3.1), compared with ours."""
+"""All methods and settings of Kafka's Java consumer (4.4.0), compared with ours."""
 
 from collections.abc import Mapping
 

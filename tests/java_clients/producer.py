@@ -1,4 +1,4 @@
-"""All methods and settings of Kafka's Java producer (4.3.1), compared with ours."""
+"""All methods and settings of Kafka's Java producer (4.4.0), compared with ours."""
 
 from collections.abc import Mapping
 
@@ -73,10 +73,10 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
 }
 
 _WITH_JAVAS_DEFAULT = """
-    acks buffer.memory compression.gzip.level compression.lz4.level compression.type
+    acks buffer.memory client.rack compression.gzip.level compression.lz4.level compression.type
     compression.zstd.level delivery.timeout.ms enable.idempotence linger.ms max.block.ms
     max.in.flight.requests.per.connection max.request.size partitioner.adaptive.partitioning.enable
-    partitioner.ignore.keys retries transaction.timeout.ms transactional.id
+    partitioner.ignore.keys partitioner.rack.aware retries transaction.timeout.ms transactional.id
     """
 _A_FUNCTION = (
     "a function of the object, of topic and object, or of topic, headers and object; an object with"

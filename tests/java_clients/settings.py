@@ -17,7 +17,8 @@ REPORTERS = "objects, as `PrometheusReporter()`; Java's is JMX"
 NO_PUSH = "clients send no figures to brokers (KIP-714)"
 
 _WITH_JAVAS_DEFAULT = """
-    bootstrap.servers connections.max.idle.ms metadata.max.age.ms metrics.num.samples
+    bootstrap.servers connections.max.idle.ms metadata.cluster.check.enable
+    metadata.max.age.ms metrics.num.samples
     metrics.sample.window.ms request.timeout.ms
     reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms
     sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds

@@ -12,7 +12,7 @@ import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
 from tests.spark.traffic import Events
 
-OLDEST_KAFKA, NEXT_KAFKA = "3.9.2", "4.4.0"
+OLDEST_KAFKA, FORMER_KAFKA = "3.9.2", "4.3.1"
 SPARK_WITH_PEER = "4.2.0"
 
 
@@ -44,13 +44,13 @@ def oldest_kafka() -> Iterator[LocalKafka]:
 
 
 @pytest.fixture(scope="package")
-def next_kafka() -> Iterator[LocalKafka]:
-    """Run a broker of the Kafka after the one of all other tests."""
-    with LocalKafka(version=NEXT_KAFKA) as kafka:
+def former_kafka() -> Iterator[LocalKafka]:
+    """Run a broker of the Kafka before the newest."""
+    with LocalKafka(version=FORMER_KAFKA) as kafka:
         yield kafka
 
 
-@pytest.fixture(params=["oldest_kafka", "kafka", "next_kafka"])
+@pytest.fixture(params=["oldest_kafka", "former_kafka", "kafka"])
 def events(request: pytest.FixtureRequest, topic: str) -> Events:
     """Return a topic that the test creates, on each broker."""
     return Events(request.getfixturevalue(request.param), topic)

@@ -139,6 +139,8 @@ class MemoryCluster:
     """
 
     nodes: int = 1
+    cluster_id: str | None = None
+    """The id of the cluster. With it, nodes refuse connections meant for others (KIP-1242)."""
     ports: dict[int, int] = field(default_factory=dict)
     topics: dict[str, MemoryTopic] = field(default_factory=dict)
     coordinators: dict[str, int] = field(default_factory=dict)

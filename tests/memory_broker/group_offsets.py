@@ -203,7 +203,7 @@ def txn_offset_commit(
                 pending = cluster.pending.setdefault(request.group_id, {})
                 pending.setdefault(request.producer_id, {})[where] = _pending(cluster, each)
             partitions.append(TxnOffsetCommitResponsePartition(each.partition_index, error))
-        topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions))
+        topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions=partitions))
     return TxnOffsetCommitResponse(topics=topics)
 
 
@@ -216,17 +216,19 @@ def _txn_refusal(cluster: MemoryCluster, request: TxnOffsetCommitRequest, *, add
         request.group_id,
         adds=adds,
     )
-    is_nobody = (request.generation_id, request.member_id) == (-1, "")
+    is_nobody = (request.generation_id_or_member_epoch, request.member_id) == (-1, "")
     if error or (is_nobody and request.group_instance_id is None):
         return error
     if request.group_id in cluster.consumer_groups:
         consumers: ConsumerGroup = cluster.consumer_groups[request.group_id]
-        error = consumers.epoch_refusal(request.member_id, request.generation_id)
+        error = consumers.epoch_refusal(request.member_id, request.generation_id_or_member_epoch)
         return code("ILLEGAL_GENERATION") if error == code("STALE_MEMBER_EPOCH") else error
     classic: MemoryGroup | None = cluster.groups.get(request.group_id)
     if classic is None:
-        return code("ILLEGAL_GENERATION") if request.generation_id >= 0 else 0
-    return classic.refusal(request.member_id, request.generation_id, request.group_instance_id)
+        return code("ILLEGAL_GENERATION") if request.generation_id_or_member_epoch >= 0 else 0
+    return classic.refusal(
+        request.member_id, request.generation_id_or_member_epoch, request.group_instance_id
+    )
 
 
 def _wrong_coordinator(cluster: MemoryCluster, node_id: int, group_id: str) -> int:

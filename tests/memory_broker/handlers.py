@@ -69,9 +69,11 @@ def code(name: str) -> int:
 def api_versions(
     cluster: MemoryCluster, node_id: int, request: ApiVersionsRequest, version: int
 ) -> ApiVersionsResponse:
-    """v0-4. The answer to an unsupported version lists the supported versions (KIP-511)."""
+    """v0-5. The answer to an unsupported version lists the supported versions (KIP-511)."""
     known = version in cluster.versions[ApiVersionsRequest.KEY]
     error_code = cluster.refusal or (0 if known else code("UNSUPPORTED_VERSION"))
+    if not error_code and _is_meant_for_another(cluster, node_id, request):
+        return ApiVersionsResponse(error_code=code("REBOOTSTRAP_REQUIRED"))
     return ApiVersionsResponse(
         error_code=error_code,
         api_keys=[
@@ -83,6 +85,13 @@ def api_versions(
             FinalizedFeatureKey(name, level, level) for name, level in cluster.features.items()
         ],
     )
+
+
+def _is_meant_for_another(
+    cluster: MemoryCluster, node_id: int, request: ApiVersionsRequest
+) -> bool:
+    is_other_node = request.node_id not in (-1, node_id)
+    return is_other_node or request.cluster_id not in (None, cluster.cluster_id)
 
 
 def metadata(
@@ -97,6 +106,7 @@ def metadata(
             MetadataResponseBroker(node, HOST, port, cluster.racks.get(node))
             for node, port in cluster.ports.items()
         ],
+        cluster_id=cluster.cluster_id,
         controller_id=min(cluster.ports, default=-1),
         topics=[_describe_asked(cluster, each) for each in asked],
     )

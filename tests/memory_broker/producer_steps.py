@@ -191,7 +191,7 @@ class CommitInTransaction(_OfTransaction):
             topics=[
                 TxnOffsetCommitRequestTopic(
                     side.name(topic),
-                    [
+                    partitions=[
                         TxnOffsetCommitRequestPartition(at.partition, at.number, -1, self.metadata)
                         for at in those
                     ],

@@ -60,6 +60,8 @@ def test_defaults_are_kafkas_but_for_the_size_of_a_batch() -> None:
         partitioner=Partitioner.MURMUR2,
         partitioner_ignore_keys=False,
         partitioner_adaptive_partitioning_enable=True,
+        client_rack="",
+        partitioner_rack_aware=False,
         transactional_id="",
         transaction_timeout_ms=60_000,
     )
@@ -84,6 +86,8 @@ def test_every_setting_is_read() -> None:
         "partitioner": "consistent_random",
         "partitioner_ignore_keys": "true",
         "partitioner_adaptive_partitioning_enable": "false",
+        "client_rack": "here",
+        "partitioner_rack_aware": "true",
         "transactional_id": "t",
         "transaction_timeout_ms": "12",
     }
@@ -96,7 +100,7 @@ def test_every_setting_is_read() -> None:
     read = [getattr(found, name) for name in given]
     assert read == [
         *(Acks.LEADER, 2, 3, 2**40, 4, 5, 6, False, 7, 30_003, Codec.ZSTD, 8, 10, -11),
-        *(Partitioner.CONSISTENT_RANDOM, True, False, 12),
+        *(Partitioner.CONSISTENT_RANDOM, True, False, "here", True, 12),
     ]
     assert config(transactional_id="t").transactional_id == "t"
 

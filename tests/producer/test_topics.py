@@ -221,6 +221,22 @@ def test_a_partition_without_a_leader_gets_nothing_as_long_as_another_has_one(
     assert chosen(topics_of(client)) == {0}
 
 
+def test_records_without_a_key_go_to_leaders_in_the_rack_of_the_client(
+    broker: MemoryBroker, client: KafkaClient
+) -> None:
+    """KIP-1123. A rack without any leader is as good as none."""
+    broker.cluster.racks = {0: "a", 1: "b"}
+    grow(broker, 4)
+    near = {"client_rack": "b", "partitioner_rack_aware": True}
+    topics = topics_of(client, **near)
+    assert chosen(topics) == {1, 3}
+    broker.move_leader(TopicPartition("t", 0), 1)
+    client.run(client.retrying("Metadata", lambda within: client.topics(["t"], within)))
+    assert chosen(topics) == {0, 1, 3}
+    for others in ({"client_rack": "c"}, {"partitioner_rack_aware": False}):
+        assert chosen(topics_of(client, **near | others)) == {0, 1, 2, 3}
+
+
 def test_where_no_partition_has_a_leader_all_of_them_wait_for_one(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:

@@ -161,7 +161,7 @@ def test_offsets_count_once_the_transaction_is_committed(
     coordinator.end(producer, commit=True)
     assert broker.cluster.committed[GROUP] == {T0: 5, T1: 6}
     (request,) = broker.requests(TxnOffsetCommitRequest)
-    assert (request.member_id, request.generation_id) == ("m", -1)
+    assert (request.member_id, request.generation_id_or_member_epoch) == ("m", -1)
     assert request.group_instance_id == "i"
     (topic,) = request.topics
     first = topic.partitions[0]

@@ -11,7 +11,7 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import Row, SparkSession
 
-from spark_kafka_source.spark.source.executor import RACK
+from spark_kafka_source.spark.worker import RACK
 from spark_kafka_source.testing import Broker, LocalKafka
 from tests.reliability.child import SparkChild
 from tests.reliability.conftest import Trial

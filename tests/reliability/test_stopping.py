@@ -13,7 +13,7 @@ import pytest
 from spark_kafka_source.testing.jars import KAFKA_VERSION
 from tests.exactly_once.conftest import PROPERTIES
 from tests.exactly_once.judge import Found, Verdict
-from tests.matrix.conftest import OLDEST_KAFKA
+from tests.matrix.conftest import FORMER_KAFKA, OLDEST_KAFKA
 from tests.reliability.conftest import Trial
 from tests.reliability.stopping.child import children
 from tests.reliability.stopping.copying import PARTITIONS, Cluster, copied
@@ -23,7 +23,6 @@ from tests.reliability.writing.cluster import behind_gates
 
 pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full, pytest.mark.timeout(0)]
 
-NEXT_KAFKA = "4.4.0"
 BATCHES, PAUSES = 6, 1
 ALL = 50
 """From so many rounds on, a driver stands still at each statement."""
@@ -47,7 +46,7 @@ KINDS = (
     Kind(),
     Kind(level=1),
     Kind(version=OLDEST_KAFKA),
-    Kind(version=NEXT_KAFKA),
+    Kind(version=FORMER_KAFKA),
     Kind(3),
     Kind(3, level=1),
 )

@@ -8,7 +8,11 @@ from types import ModuleType
 
 import pytest
 
-from spark_kafka_source.spark.worker import FrozenImports
+from spark_kafka_source.client import ClientConfig
+from spark_kafka_source.fetch import FetchConfig
+from spark_kafka_source.net import Address
+from spark_kafka_source.producer import ProducerConfig
+from spark_kafka_source.spark.worker import RACK, FrozenImports, in_this_rack
 
 
 def test_imports_are_frozen_once_and_again_after_more(
@@ -50,3 +54,16 @@ keep_freed_memory()
 faults()
 print(faults())
 """
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "expected"),
+    [("", "", ""), ("", "here", "here"), ("one", "here", "one"), ("one", "", "one")],
+)
+def test_the_rack_is_the_options_or_the_executors(
+    monkeypatch: pytest.MonkeyPatch, option: str, variable: str, expected: str
+) -> None:
+    monkeypatch.setenv(RACK, variable)
+    assert in_this_rack(FetchConfig(client_rack=option)).client_rack == expected
+    config = ProducerConfig(ClientConfig((Address("broker", 9092),)), client_rack=option)
+    assert in_this_rack(config).client_rack == expected

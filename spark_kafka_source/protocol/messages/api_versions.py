@@ -1,4 +1,4 @@
-"""ApiVersions (KIP-35, KIP-511, KIP-584): the API versions that a broker supports."""
+"""ApiVersions (KIP-35, KIP-511, KIP-584, KIP-1242): the API versions that a broker supports."""
 
 from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
 from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING
@@ -38,7 +38,7 @@ class ApiVersionsResponse(Response):
     After UNSUPPORTED_VERSION it is always in v0, and `api_keys` may be empty.
     """
 
-    KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
+    KEY, VERSIONS, FLEXIBLE = 18, "0-5", "3+"
     error_code: int = wire(INT16, "0+")
     api_keys: list[ApiVersion] = wire(array(ApiVersion), "0+")
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
@@ -58,6 +58,8 @@ class ApiVersionsResponse(Response):
 class ApiVersionsRequest(Request[ApiVersionsResponse]):
     """Request for the versions of a broker. Only this request may be the first on a connection."""
 
-    KEY, VERSIONS, FLEXIBLE = 18, "0-4", "3+"
+    KEY, VERSIONS, FLEXIBLE = 18, "0-5", "3+"
     client_software_name: str = wire(STRING, "3+", ignorable=True)
     client_software_version: str = wire(STRING, "3+", ignorable=True)
+    cluster_id: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
+    node_id: int = wire(INT32, "5+", default=-1, ignorable=True)

@@ -90,13 +90,14 @@ class DeletableGroupResult:
 
     group_id: str = wire(STRING, "0+")
     error_code: int = wire(INT16, "0+")
+    error_message: str | None = wire(STRING, "3+", nullable="3+", default=None, ignorable=True)
 
 
 @message
 class DeleteGroupsResponse(Response):
     """Results for each group."""
 
-    KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
+    KEY, VERSIONS, FLEXIBLE = 42, "0-3", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
     results: list[DeletableGroupResult] = wire(array(DeletableGroupResult), "0+")
 
@@ -105,7 +106,7 @@ class DeleteGroupsResponse(Response):
 class DeleteGroupsRequest(Request[DeleteGroupsResponse]):
     """Request to delete groups without members. Send it to their coordinator."""
 
-    KEY, VERSIONS, FLEXIBLE = 42, "0-2", "2+"
+    KEY, VERSIONS, FLEXIBLE = 42, "0-3", "2+"
     groups_names: list[str] = wire(array(STRING), "0+")
 
 

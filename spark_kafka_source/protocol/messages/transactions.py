@@ -4,8 +4,10 @@ TxnOffsetCommit goes to the group's coordinator. The versions of these requests 
 transaction's generation (KIP-890).
 """
 
+import uuid
+
 from spark_kafka_source.protocol.declaration import Request, Response, array, message, wire
-from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING
+from spark_kafka_source.protocol.wire import BOOLEAN, INT16, INT32, INT64, STRING, UUID
 
 
 @message
@@ -108,9 +110,10 @@ class TxnOffsetCommitResponsePartition:
 
 @message
 class TxnOffsetCommitResponseTopic:
-    """Partitions of one topic."""
+    """Partitions of one topic, by name (up to v5) or by id (from v6 on, KIP-1319)."""
 
-    name: str = wire(STRING, "0+")
+    name: str = wire(STRING, "0-5", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "6+", ignorable=True)
     partitions: list[TxnOffsetCommitResponsePartition] = wire(
         array(TxnOffsetCommitResponsePartition), "0+"
     )
@@ -120,7 +123,7 @@ class TxnOffsetCommitResponseTopic:
 class TxnOffsetCommitResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 28, "0-5", "3+"
+    KEY, VERSIONS, FLEXIBLE = 28, "0-6", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
     topics: list[TxnOffsetCommitResponseTopic] = wire(array(TxnOffsetCommitResponseTopic), "0+")
 
@@ -137,9 +140,10 @@ class TxnOffsetCommitRequestPartition:
 
 @message
 class TxnOffsetCommitRequestTopic:
-    """Partitions of one topic."""
+    """Partitions of one topic, by name (up to v5) or by id (from v6 on, KIP-1319)."""
 
-    name: str = wire(STRING, "0+")
+    name: str = wire(STRING, "0-5", ignorable=True)
+    topic_id: uuid.UUID = wire(UUID, "6+", ignorable=True)
     partitions: list[TxnOffsetCommitRequestPartition] = wire(
         array(TxnOffsetCommitRequestPartition), "0+"
     )
@@ -149,12 +153,12 @@ class TxnOffsetCommitRequestTopic:
 class TxnOffsetCommitRequest(Request[TxnOffsetCommitResponse]):
     """Request to store these offsets of the group when the transaction commits."""
 
-    KEY, VERSIONS, FLEXIBLE = 28, "0-5", "3+"
+    KEY, VERSIONS, FLEXIBLE = 28, "0-6", "3+"
     transactional_id: str = wire(STRING, "0+")
     group_id: str = wire(STRING, "0+")
     producer_id: int = wire(INT64, "0+")
     producer_epoch: int = wire(INT16, "0+")
-    generation_id: int = wire(INT32, "3+", default=-1)
+    generation_id_or_member_epoch: int = wire(INT32, "3+", default=-1)
     member_id: str = wire(STRING, "3+")
     group_instance_id: str | None = wire(STRING, "3+", nullable="3+", default=None)
     topics: list[TxnOffsetCommitRequestTopic] = wire(array(TxnOffsetCommitRequestTopic), "0+")

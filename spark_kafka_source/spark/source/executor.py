@@ -6,7 +6,6 @@ task" in docs/architecture.md.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -16,7 +15,6 @@ from pyspark.sql.datasource import InputPartition
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.fetch import (
-    FetchConfig,
     OffsetRange,
     RangeReader,
     RecordsLostError,
@@ -31,10 +29,7 @@ from spark_kafka_source.spark.source.planning import offset_ranges
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
 from spark_kafka_source.spark.source.task_letters import TaskLetters, task_letters
-from spark_kafka_source.spark.worker import frozen_imports
-
-RACK = "SPARK_KAFKA_SOURCE_RACK"
-"""The environment variable with the rack (or zone) of an executor."""
+from spark_kafka_source.spark.worker import frozen_imports, in_this_rack
 
 # A worker that reads from more clusters than this by turns connects anew.
 _MOST_KEPT_CLIENTS = 8
@@ -64,11 +59,6 @@ def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[I
     return [
         KafkaInputPartition(group, number, len(groups)) for number, group in enumerate(groups, 1)
     ]
-
-
-def _in_this_rack(config: FetchConfig) -> FetchConfig:
-    """Return the configuration with the executor's rack, unless `kafka.client.rack` is given."""
-    return config if config.client_rack else replace(config, client_rack=os.environ.get(RACK, ""))
 
 
 class _Kept:
@@ -158,7 +148,7 @@ def _chunks(
     reader = RangeReader(
         client,
         ranges,
-        _in_this_rack(options.fetch),
+        in_this_rack(options.fetch),
         poll_timeout_ms=options.poll_timeout_ms,
         skip_lost=not options.data_loss.fails,
         max_record_bytes=options.max_record_bytes,

@@ -10,7 +10,6 @@ import pytest
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch import (
-    FetchConfig,
     OffsetOutOfRangeError,
     OffsetRange,
     TopicGoneError,
@@ -21,9 +20,7 @@ from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source import executor
 from spark_kafka_source.spark.source.executor import (
-    RACK,
     KafkaInputPartition,
-    _in_this_rack,
     _Kept,
     plan_tasks,
     read_ranges,
@@ -231,17 +228,6 @@ def test_only_the_offsets_that_are_wanted_are_read() -> None:
     several = {A0: 0, A1: 5}, {A0: 6, A1: 9}
     assert planned(*several, minOffset="4", maxOffset="6") == ["a-0 [4, 6)", "a-1 [5, 7)"]
     assert planned(*several, maxOffset="3") == ["a-0 [0, 4)"]
-
-
-@pytest.mark.parametrize(
-    ("option", "variable", "expected"),
-    [("", "", ""), ("", "here", "here"), ("one", "here", "one"), ("one", "", "one")],
-)
-def test_the_rack_is_the_options_or_the_executors(
-    monkeypatch: pytest.MonkeyPatch, option: str, variable: str, expected: str
-) -> None:
-    monkeypatch.setenv(RACK, variable)
-    assert _in_this_rack(FetchConfig(client_rack=option)).client_rack == expected
 
 
 def test_a_partition_crosses_processes() -> None:
