@@ -3,7 +3,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.Scanner;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 import org.apache.kafka.tools.consumer.group.ConsumerGroupCommand;
 
 /** Kafka's own kafka-consumer-groups: its arguments in a line, what it printed as hex. See tool.py. */
