@@ -74,6 +74,8 @@ def _cluster_properties(security: Security, token_server: TokenServer) -> dict[s
         "delegation.token.secret.key": secrets.token_urlsafe(),
         "sasl.oauthbearer.jwks.endpoint.url": token_server.keys_url,
         "sasl.oauthbearer.expected.issuer": token_server.issuer,
+        # From Kafka 4.4 on, either this or an audience must be set. The tokens have none.
+        "sasl.oauthbearer.allow.unverified.audience": "true",
     }
 
 

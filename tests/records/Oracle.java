@@ -126,7 +126,7 @@ class Oracle {
         };
         ByteBuffer out = ByteBuffer.allocate(1 << 20);
         MemoryRecords records = MemoryRecords.readableRecords(ByteBuffer.wrap(bytes(hex)));
-        return hex(records.filterTo(filter, out, BufferSupplier.NO_CACHING).outputBuffer().flip());
+        return hex(records.filterTo(filter, out, BufferSupplier.NO_CACHING, Integer.MAX_VALUE).outputBuffer().flip());
     }
 
     static byte[] bytes(String hex) {
