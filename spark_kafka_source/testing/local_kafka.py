@@ -222,7 +222,15 @@ class LocalKafka:
             kafka.tool("consumer-groups", "--describe", "--group", "g")
         """
         where = self.bootstrap_servers_of(listener)
-        return run_tool(self._runtime, self._root, where, name, arguments, timeout_ms=timeout_ms)
+        return run_tool(
+            self._runtime,
+            self._root,
+            where,
+            name,
+            arguments,
+            version=self._version,
+            timeout_ms=timeout_ms,
+        )
 
     def create_topic(
         self,

@@ -18,7 +18,7 @@ TOOLS: Mapping[str, str] = MappingProxyType(
     {
         "acls": "org.apache.kafka.tools.AclCommand",
         "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
-        "configs": "kafka.admin.ConfigCommand",
+        "configs": "org.apache.kafka.tools.ConfigCommand",
         "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
         "consumer-groups": f"{_GROUP}.ConsumerGroupCommand",
         "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
@@ -39,6 +39,9 @@ TOOLS: Mapping[str, str] = MappingProxyType(
 )
 """The class of each tool."""
 
+_BEFORE_4_4 = {"configs": "kafka.admin.ConfigCommand"}
+"""The classes of tools whose class Kafka 4.4 has moved."""
+
 
 def run_tool(
     runtime: Runtime,
@@ -47,9 +50,10 @@ def run_tool(
     name: str,
     arguments: Sequence[str],
     *,
+    version: str,
     timeout_ms: int,
 ) -> str:
-    """Run one of `TOOLS` to its end, and return its standard output.
+    """Run one of the `TOOLS` of this version of Kafka to its end, and return its standard output.
 
     The output passes through files in `directory`. Raises `ToolError` if the tool fails or takes
     longer than `timeout_ms`, and `ConfigurationError` if there is no such tool.
@@ -58,7 +62,7 @@ def run_tool(
         known = f"Kafka's tools here are {', '.join(TOOLS)}"
         raise ConfigurationError("tool", f"there is none named '{name}'", known)
     where = () if name in _OFFLINE else ("--bootstrap-server", bootstrap_servers)
-    command = runtime.command(TOOLS[name], *where, *arguments, log_level="WARN")
+    command = runtime.command(_main_class(name, version), *where, *arguments, log_level="WARN")
     with TemporaryDirectory(dir=directory) as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         with closing(Child(command, output=output, errors=errors)) as tool:
@@ -68,3 +72,8 @@ def run_tool(
             what = f"ended with {status}" if status else f"did not end within {timeout_ms} ms"
             raise ToolError(name, what, errors.read_text(errors="replace") + written)
         return written
+
+
+def _main_class(name: str, version: str) -> str:
+    is_former = tuple(map(int, version.split(".")[:2])) < (4, 4)
+    return _BEFORE_4_4.get(name, TOOLS[name]) if is_former else TOOLS[name]

@@ -258,4 +258,4 @@ def test_rights_of_one_who_makes_topics_are_named_one_after_another(
         assert admin.delete_topics([topic]) == {topic: None}
         broker = ConfigResource.broker(1)
         refused = admin.alter_configs({broker: {"log.retention.ms": 1}})[broker]
-        assert "The user needs ALTER_CONFIGS on the cluster" in str(refused)
+        assert "the user needs ALTER_CONFIGS on the cluster" in str(refused)
