@@ -15,7 +15,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
+from spark_kafka_source.errors import (
+    ConnectionFailedError,
+    KafkaError,
+    ProtocolError,
+    UnsupportedVersionError,
+)
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.connection_failures import (
     RequestTimeoutError,
@@ -149,10 +154,15 @@ class Connection:
         """Send as much of a request as goes out without waiting, after earlier requests.
 
         The rest goes out during calls of `advance` and `receive_by`. The returned object gets the
-        answer. A Produce request with `acks` of 0 has no answer.
+        answer. A Produce request with `acks` of 0 has no answer. `UnsupportedVersionError` names
+        the broker.
         """
         # Encode first: a request that cannot be encoded leaves the connection as it was.
-        self._outgoing.queue(self._exchange.request_frame(request, max_version=max_version))
+        try:
+            frame = self._exchange.request_frame(request, max_version=max_version)
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(f"{self.address}: {error}") from error
+        self._outgoing.queue(frame)
         awaited = Awaited[R](None if request.expects_answer else self._outgoing.queued_bytes)
         if request.expects_answer:
             self._awaited.append(awaited)
