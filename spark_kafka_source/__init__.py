@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ConfigResource,
         KafkaAdmin,
         NewTopic,
+        OffsetSpec,
         Shift,
     )
     from spark_kafka_source.aio.aio_consumer import AIOConsumer
@@ -89,6 +90,7 @@ __all__ = [
     "NewTopic",
     "NoOffsetError",
     "OffsetAndMetadata",
+    "OffsetSpec",
     "PartitionInfo",
     "ProducerFencedError",
     "PrometheusReporter",
@@ -118,7 +120,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
     __getattr__ = importing(
         __name__,
         {
-            "admin": "AlterConfigOp ConfigResource KafkaAdmin NewTopic Shift",
+            "admin": "AlterConfigOp ConfigResource KafkaAdmin NewTopic OffsetSpec Shift",
             "aio.aio_consumer": "AIOConsumer",
             "aio.aio_producer": "AIOProducer",
             "client.metrics": "KafkaMetric MetricsReporter",

@@ -32,6 +32,7 @@ PUBLIC = {
         "NewTopic",
         "NoOffsetError",
         "OffsetAndMetadata",
+        "OffsetSpec",
         "PartitionInfo",
         "ProducerFencedError",
         "PrometheusReporter",

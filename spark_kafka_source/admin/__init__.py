@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.admin.kafka_admin import KafkaAdmin
     from spark_kafka_source.admin.lag import GroupLag, PartitionLag
     from spark_kafka_source.admin.new_topics import NewTopic
+    from spark_kafka_source.admin.offset_specs import OffsetSpec
     from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
     from spark_kafka_source.admin.targets import Shift
     from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
@@ -41,6 +42,7 @@ __all__ = [
     "NewTopic",
     "OffsetReset",
     "OffsetResets",
+    "OffsetSpec",
     "OpenWriter",
     "PartitionDescription",
     "PartitionLag",
@@ -65,6 +67,7 @@ if not TYPE_CHECKING:
             "kafka_admin": "KafkaAdmin",
             "lag": "GroupLag PartitionLag",
             "new_topics": "NewTopic",
+            "offset_specs": "OffsetSpec",
             "reset": "OffsetReset OffsetResets",
             "targets": "Shift",
             "topics": "PartitionDescription TopicDescription",

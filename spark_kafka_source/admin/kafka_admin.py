@@ -22,6 +22,7 @@ from spark_kafka_source.admin.group_descriptions import (
 from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
 from spark_kafka_source.admin.lag import GroupLag, group_lag
 from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
+from spark_kafka_source.admin.offset_specs import OffsetSpec, list_offsets, parsed_level
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
 from spark_kafka_source.admin.targets import Target
 from spark_kafka_source.admin.topic_changes import create_partitions, create_topics, delete_topics
@@ -38,6 +39,7 @@ from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Conversation, TokenProvider
@@ -188,6 +190,28 @@ class KafkaAdmin:
         """
         wanted = None if names is None else topic_names("names", names)
         return self._run(describe_topics, wanted, offsets=True)
+
+    def list_offsets(
+        self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: str | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return one offset of each partition, with its leader epoch and timestamp.
+
+            events = TopicPartition("events", 0)
+            admin.list_offsets({events: OffsetSpec.earliest_local()})[events].offset
+
+        See `OffsetSpec` for what an offset may mean. `isolation_level` is `read_uncommitted` or
+        `read_committed` (default: that of this client); it counts for `latest`. None stands for a
+        partition without such an offset: no record is that late, or none is in remote storage. The
+        timestamp is -1 where the offset was not found by time, the leader epoch if it is unknown.
+
+        Raises `TopicNotFoundError`, `BrokerError` for a partition that does not exist,
+        `ConfigurationError` for a wrong argument, and `UnsupportedVersionError` for a broker that
+        is too old for one of the specs. The user needs DESCRIBE on the topics.
+        """
+        level = self._config.fetch.isolation_level
+        if isolation_level is not None:
+            level = parsed_level(isolation_level)
+        return self._run(list_offsets, specs, level)
 
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False

@@ -8,15 +8,23 @@ find such a broker, and tell whether a silent one has its role still. `ask_each`
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, CoordinatorKey
 from spark_kafka_source.client.patience import patient
-from spark_kafka_source.denials import refusal
-from spark_kafka_source.errors import BrokerError, KafkaError, ProtocolError, error_named
+from spark_kafka_source.denials import Access, refusal
+from spark_kafka_source.errors import (
+    BrokerError,
+    ErrorCode,
+    KafkaError,
+    ProtocolError,
+    Remedy,
+    error_code,
+    error_named,
+)
 from spark_kafka_source.net import Conversation, Deadline, together
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.topic_partition import TopicPartition
@@ -44,6 +52,18 @@ class Role(Generic[K]):
     """
     names: Callable[[K], Mapping[str, str]]
     """Returns what the user needs a right on, by the names that `refusal` takes."""
+    also_temporary: Mapping[ErrorCode, str] = field(default_factory=dict)
+    """Errors to try again, too, with advice. By Kafka's table they last."""
+
+    def refusal(
+        self, code: int, what: str, key: K, *, said: str | None = None, access: Access = Access.READ
+    ) -> BrokerError:
+        """Return the error for a code in an answer about a key; see `denials.refusal`."""
+        advice = self.also_temporary.get(error_code(code))
+        error = refusal(code, what, said, advice=advice, access=access, **self.names(key))
+        if advice is not None:
+            error.remedy = Remedy.RETRY
+        return error
 
 
 async def _leaders(
@@ -85,7 +105,15 @@ async def _still_coordinates(
 
 
 LEADER: Role[TopicPartition] = Role(
-    _leaders, KafkaClient.still_leads, lambda key: {"topic": key.topic}
+    _leaders,
+    KafkaClient.still_leads,
+    lambda key: {"topic": key.topic},
+    # A leader has no other word for remote storage that fails, or that it does not know yet just
+    # after its start. Kafka's consumer tries again, too.
+    {
+        error_named("UNKNOWN_SERVER_ERROR"): "The broker's log says why. If the topic has tiered "
+        "storage, its remote storage may have failed"
+    },
 )
 """The leader of a partition."""
 COORDINATOR: Role[CoordinatorKey] = Role(
@@ -194,9 +222,13 @@ class _Question(Generic[K, A, R]):
         _raise_first(errors)
 
     def _error(self, told: Told[K, A]) -> BrokerError:
-        what, access = f"{self.what} of {told.key}", self.client.cluster.access
-        names = self.role.names(told.key)
-        return refusal(told.error_code, what, told.error_message, access=access, **names)
+        return self.role.refusal(
+            told.error_code,
+            f"{self.what} of {told.key}",
+            told.key,
+            said=told.error_message,
+            access=self.client.cluster.access,
+        )
 
     def _failed(
         self, key: K, error: BrokerError, found: dict[K, A], errors: list[KafkaError]

@@ -114,6 +114,8 @@ def _add_topics(commands: Any) -> None:
     topics = _command(commands, "topics", "topics", "topics", "topics and their partitions")
     topics.add_argument("names", metavar="NAME", nargs="*", help="only these, each partition")
     topics.add_argument("--partitions", action="store_true", help="each partition of all topics")
+    about = "what is in tiered storage, too, of each partition"
+    topics.add_argument("--tiered", action="store_true", help=about)
     topics.epilog = f"Also: {', '.join(f'topics {each}' for each in _OF_TOPICS)}."
     about = "create topics, and wait until they can be used"
     create = _topic_command(commands, "create", "create", about)

@@ -7,6 +7,7 @@ from spark_kafka_source.admin import (
     ConfigEntry,
     KafkaAdmin,
     NewTopic,
+    OffsetSpec,
     PartitionDescription,
     TopicDescription,
     TopicExistsError,
@@ -14,10 +15,22 @@ from spark_kafka_source.admin import (
 from spark_kafka_source.admin.refusals import TOPIC_CONFIGS
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
-from spark_kafka_source.errors import ConfigurationError, KafkaError, TopicNotFoundError
+from spark_kafka_source.errors import (
+    ConfigurationError,
+    KafkaError,
+    TopicNotFoundError,
+    UnsupportedVersionError,
+)
+from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
+from spark_kafka_source.topic_partition import TopicPartition
 
 _TOPICS = ("topic", "partitions", "replicas", "under_replicated", "leaderless", "internal", "error")
-_PARTITIONS = ("topic", "partition", "leader", "replicas", "isr", "earliest", "latest", "error")
+_PARTITIONS = ("topic", "partition", "leader", "replicas", "isr", "earliest", "latest")
+_TIERED = {
+    "earliest_local": OffsetSpec.earliest_local(),
+    "latest_tiered": OffsetSpec.latest_tiered(),
+    "earliest_pending_upload": OffsetSpec.earliest_pending_upload(),
+}
 _CONFIGS = ("topic", "name", "value", "source")
 _NONE = "There are no topics"
 # `groups` has these actions, `topics` does without.
@@ -28,12 +41,19 @@ _NO_ACTIONS = {
 
 
 def topics(arguments: argparse.Namespace, output: Output) -> int:
-    """Show a row for each topic. With names or `--partitions`, show a row for each partition."""
+    """Show a row for each topic.
+
+    With names, `--partitions` or `--tiered`, show a row for each partition.
+    """
     with KafkaAdmin(**configuration(arguments)) as admin:
-        if arguments.names or arguments.partitions:
+        if arguments.names or arguments.partitions or arguments.tiered:
             found = _described(admin, arguments.names)
-            rows = [_partition(each) for topic in found for each in topic.partitions]
-            output.rows(rows, _PARTITIONS, _NONE)
+            partitions = [each for topic in found for each in topic.partitions]
+            rows = [_partition(each) for each in partitions]
+            if arguments.tiered:
+                _add_tiered(admin, partitions, rows, output)
+            of_tiers = _TIERED if arguments.tiered else ()
+            output.rows(rows, (*_PARTITIONS, *of_tiers, "error"), _NONE)
         else:
             output.rows([_topic(each) for each in admin.list_topics()], _TOPICS, _NONE)
     return 0
@@ -77,6 +97,28 @@ def _partition(partition: PartitionDescription) -> dict[str, object]:
         "latest": partition.latest,
         "error": partition.error,
     }
+
+
+def _add_tiered(
+    admin: KafkaAdmin,
+    partitions: Sequence[PartitionDescription],
+    rows: Sequence[dict[str, object]],
+    output: Output,
+) -> None:
+    """Add the offsets of tiered storage to the rows. Note those that the brokers are too old for.
+
+    A partition without a leader has none.
+    """
+    led = [TopicPartition(each.topic, each.partition) for each in partitions if not each.error]
+    for name, spec in _TIERED.items():
+        found: Mapping[TopicPartition, OffsetAndTimestamp | None] = {}
+        try:
+            found = admin.list_offsets(dict.fromkeys(led, spec))
+        except UnsupportedVersionError as error:
+            output.note(str(error))
+        for each, row in zip(partitions, rows, strict=True):
+            at = found.get(TopicPartition(each.topic, each.partition))
+            row[name] = None if at is None else at.offset
 
 
 def create(arguments: argparse.Namespace, output: Output) -> int:

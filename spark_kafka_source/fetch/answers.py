@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from spark_kafka_source.client import Broker, KafkaClient
-from spark_kafka_source.denials import refusal
+from spark_kafka_source.client import LEADER, Broker, KafkaClient
 from spark_kafka_source.errors import Remedy, error_code
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.fetched import Fetched
@@ -135,7 +134,7 @@ class Answers:
         where = position.topic_partition
         code = error_code(data.error_code)
         what = f"Fetch of {where} at offset {position.fetch_offset}"
-        error = refusal(code, what, topic=where.topic)
+        error = LEADER.refusal(data.error_code, what, where)
         if position.replica_id == broker.node_id:
             self.leave_replica(position)  # The leader may not have this error.
             self.client.recover(error)
@@ -144,7 +143,8 @@ class Answers:
         elif not error.retriable:
             raise error
         elif not self.client.cluster.learn_named(where, data, answer):
-            logger.debug("%s; trying again", error)
+            is_first = code in LEADER.also_temporary and not position.next_try.tries
+            logger.log(logging.WARNING if is_first else logging.DEBUG, "%s; trying again", error)
             if error.remedy is Remedy.REFRESH_METADATA:
                 position.doubted_at_seconds = time.monotonic()
             self.client.recover(error)

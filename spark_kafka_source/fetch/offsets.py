@@ -94,7 +94,8 @@ async def offsets_for_times(
 
     def request(by_topic: ByTopic[ListOffsetsPartition]) -> ListOffsetsRequest:
         topics = [ListOffsetsTopic(*each) for each in by_topic.items()]
-        return ListOffsetsRequest(_CONSUMER, isolation_level, topics)
+        longest_ms = client.config.connection.request_timeout_ms
+        return ListOffsetsRequest(_CONSUMER, isolation_level, topics, longest_ms)
 
     return await ask_leaders(
         client,

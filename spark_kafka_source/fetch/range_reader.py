@@ -22,6 +22,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
+# The broker waits `remote.fetch.max.wait.ms` for it (KIP-1018).
+_SLOW_STORAGE = ". With tiered storage, brokers answer so while their remote storage is slow"
 _OTHER_TOPIC = error_named("INCONSISTENT_TOPIC_ID")
 
 
@@ -109,11 +111,13 @@ class RangeReader:
     def _starved(
         self, ranges: Mapping[TopicPartition, OffsetRange], position: Position
     ) -> KafkaTimeoutError:
+        is_written = (position.high_watermark or 0) > position.fetch_offset
         return KafkaTimeoutError(
             f"Cannot read {ranges[position.topic_partition]}: nothing at offset "
             f"{position.fetch_offset} within {self.poll_timeout_ms} ms "
             f"({self.timeout_option}); the partition's high watermark is "
             f"{position.high_watermark}, its last stable offset {position.last_stable_offset}"
+            + (_SLOW_STORAGE if is_written else "")
         )
 
 

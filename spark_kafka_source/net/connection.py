@@ -20,6 +20,7 @@ from spark_kafka_source.errors import (
     KafkaError,
     ProtocolError,
     RebootstrapError,
+    UnsupportedVersionError,
     error_named,
 )
 from spark_kafka_source.net.address import Address, Identity
@@ -161,10 +162,15 @@ class Connection:
         """Send as much of a request as goes out without waiting, after earlier requests.
 
         The rest goes out during calls of `advance` and `receive_by`. The returned object gets the
-        answer. A Produce request with `acks` of 0 has no answer.
+        answer. A Produce request with `acks` of 0 has no answer. `UnsupportedVersionError` names
+        the broker.
         """
         # Encode first: a request that cannot be encoded leaves the connection as it was.
-        self._outgoing.queue(self._exchange.request_frame(request, max_version=max_version))
+        try:
+            frame = self._exchange.request_frame(request, max_version=max_version)
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(f"{self.address}: {error}") from error
+        self._outgoing.queue(frame)
         awaited = Awaited[R](None if request.expects_answer else self._outgoing.queued_bytes)
         if request.expects_answer:
             self._awaited.append(awaited)

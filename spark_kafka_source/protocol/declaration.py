@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, dataclass_transform, get_args
 
 from spark_kafka_source.protocol.wire import Primitive
 
@@ -200,6 +200,14 @@ class Response(Message):
 R_co = TypeVar("R_co", bound=Response, covariant=True)
 
 
+class Need(NamedTuple):
+    """The lowest version that has what a request asks for, and the first Kafka that has it."""
+
+    version: int
+    what: str
+    kafka: str
+
+
 class Request(Message, Generic[R_co]):
     """Request to a broker. `FetchRequest(Request[FetchResponse])` names the response type."""
 
@@ -212,6 +220,13 @@ class Request(Message, Generic[R_co]):
     def expects_answer(self) -> bool:
         """Whether a broker answers."""
         return True
+
+    def need(self) -> Need | None:
+        """Return what a broker needs if older ones would take a value to mean something else.
+
+        A field that a version lacks is no such need: the codec refuses it.
+        """
+        return None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

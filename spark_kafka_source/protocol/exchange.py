@@ -18,7 +18,14 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.protocol.codec import decode, decode_prefix, encode_into
-from spark_kafka_source.protocol.declaration import Message, Request, Response, Versions, versions
+from spark_kafka_source.protocol.declaration import (
+    Message,
+    Need,
+    Request,
+    Response,
+    Versions,
+    versions,
+)
 from spark_kafka_source.protocol.headers import (
     RequestHeader,
     ResponseHeader,
@@ -87,11 +94,15 @@ class Exchange:
         `max_version` limits the version. The client's software name and version are filled in.
 
         Raises `UnsupportedVersionError` if there is no common version, or if that version lacks a
-        field that is set. Raises `LocalError` if the broker's versions are not known yet, or if a
-        value does not fit its field. An error leaves the conversation unchanged.
+        field that is set, or what the request needs. Raises `LocalError` if the broker's versions
+        are not known yet, or if a value does not fit its field. An error leaves the conversation
+        unchanged.
         """
         request_type = type(request)
         version = self.version(request_type, max_version=max_version)
+        need = request.need()
+        if need is not None and version < need.version:
+            raise UnsupportedVersionError(_too_old(request_type, need, version))
         if isinstance(request, ApiVersionsRequest) and not request.client_software_name:
             names = CLIENT_SOFTWARE_NAME, VERSION
             request = ApiVersionsRequest(*names, request.cluster_id, request.node_id)
@@ -221,6 +232,13 @@ def _range(lowest: int, highest: int) -> Versions:
     if not 0 <= lowest <= highest:
         raise ProtocolError(f"ApiVersions: a range of versions from {lowest} to {highest}")
     return Versions(lowest, highest)
+
+
+def _too_old(request_type: type[Message], need: Need, version: int) -> str:
+    return (
+        f"{_name(request_type)}: {need.what} needs version {need.version}, which Apache Kafka "
+        f"{need.kafka} and newer have; this broker takes versions up to {version}"
+    )
 
 
 def _name(request_type: type[Message]) -> str:

@@ -32,7 +32,7 @@ CACHE_VARIABLE = "SPARK_KAFKA_SOURCE_CACHE"
 DOWNLOAD_TIMEOUT_MS = 600_000
 ATTEMPTS = 2
 
-_COORDINATE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)")
+_COORDINATE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)(?::([\w.-]+))?")
 _COMPLAINT = re.compile(r"^\s*::\s+\S+#\S+;\S+.*$", re.MULTILINE)
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 _PEER = (
@@ -94,6 +94,7 @@ def peer_jars() -> list[Path]:
 def resolve(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path]:
     """Return the jars of Maven coordinates (`organisation:name:revision`), sorted by name.
 
+    A coordinate may end with a classifier: `organisation:name:revision:test`.
     They are downloaded once, into a folder of `cache_directory()`, with their dependencies unless
     `transitive` is false. Two processes that want the same at once download it once. Raises
     `ConfigurationError` for an invalid coordinate, `JavaError` without a suitable Java, and
@@ -111,7 +112,9 @@ def _resolved(
     expected_bytes: int = 0,
     progress: Progress | None = None,
 ) -> list[Path]:
-    module = _ivy_module([_ivy_dependency(each, transitive) for each in coordinates])
+    dependencies = [_ivy_dependency(each, transitive) for each in coordinates]
+    has_classifier = any("m:classifier" in each for each in dependencies)
+    module = _ivy_module(dependencies, _OF_MAVEN if has_classifier else "")
     order = _Order(coordinates, module, expected_bytes=expected_bytes, progress=progress)
     return sorted(_kept(order).glob("*.jar"))
 
@@ -173,10 +176,14 @@ def _ivy_dependency(coordinate: str, transitive: bool) -> str:
         raise ConfigurationError(
             "coordinates", f"'{coordinate}'", "Give organisation:name:revision"
         )
-    return (
+    dependency = (
         f'<dependency org="{parts[1]}" name="{parts[2]}" rev="{parts[3]}"'
-        f' conf="default" transitive="{str(transitive).lower()}"/>'
+        f' conf="default" transitive="{str(transitive).lower()}"'
     )
+    if not parts[4]:
+        return f"{dependency}/>"
+    artifact = f'name="{parts[2]}" type="jar" ext="jar" m:classifier="{parts[4]}"'
+    return f"{dependency}><artifact {artifact}/></dependency>"
 
 
 def _kept(order: _Order) -> Path:

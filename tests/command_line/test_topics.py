@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.protocol.declaration import Versions
+from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from tests.admin.conftest import address, fill
 from tests.memory_broker import MemoryBroker
 
@@ -39,6 +41,46 @@ def test_topics_are_created(broker: MemoryBroker, run: Run) -> None:
     )
     assert len(broker.cluster.topics["a"].logs) == 3
     assert broker.cluster.topic_settings["b"] == {"retention.ms": "5"}
+
+
+def test_offsets_of_tiered_storage(broker: MemoryBroker, run: Run) -> None:
+    """`tests/tiered_storage` asks for them where there is tiered storage."""
+    broker.cluster.topics["t"].logs[1].log_start_offset = 2
+    _, lines = run("topics", "t", "--tiered", "--json")
+    names = ("latest", "earliest_local", "latest_tiered", "earliest_pending_upload")
+    rows = [json.loads(each) for each in lines]
+    assert [[row[name] for name in names] for row in rows] == [
+        [3, 0, None, None],
+        [5, 2, None, None],
+    ]
+    assert len(run("topics", "--tiered")[1]) == 4, "a header and all partitions"
+    assert "earliest_local" not in run("topics", "t", "--json")[1][0]
+
+
+def test_brokers_that_are_too_old_for_an_offset_of_tiered_storage(
+    broker: MemoryBroker, run: Run
+) -> None:
+    broker.cluster.versions[ListOffsetsRequest.KEY] = Versions(1, 8)
+    status, lines = run("topics", "t", "--tiered", "--json")
+    assert status == 0
+    row = json.loads(lines[0])
+    assert (row["earliest_local"], row["latest_tiered"], row["earliest_pending_upload"]) == (
+        0,
+        None,
+        None,
+    )
+    assert "Kafka 3.9 and newer" in lines[2]
+    assert "Kafka 4.2 and newer" in lines[3]
+
+
+def test_a_partition_without_a_leader_has_no_offset_in_tiered_storage(
+    broker: MemoryBroker, run: Run
+) -> None:
+    broker.stop(1)
+    status, lines = run("topics", "t", "--tiered", "--json")
+    assert status == 0
+    rows = [json.loads(each) for each in lines]
+    assert [row["earliest_local"] for row in rows] == [0, None]
 
 
 def test_a_topic_that_exists_is_a_failure_unless_said_otherwise(run: Run) -> None:

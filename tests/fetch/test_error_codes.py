@@ -70,6 +70,8 @@ CALLS: dict[type[Request[Any]], tuple[Call, object]] = {
 }
 ONCE = {(OffsetCommitRequest, "UNKNOWN_SERVER_ERROR")}
 """Errors after which the same request is tried again once."""
+OF_LEADERS = (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest)
+"""Requests that are tried again after UNKNOWN_SERVER_ERROR: remote storage may have failed."""
 NOTHING = {(OffsetFetchRequest, "GROUP_ID_NOT_FOUND")}
 """Errors that say that there is nothing."""
 LOOKED_UP: dict[Remedy, set[type[Request[Any]]]] = {
@@ -105,6 +107,9 @@ def test_every_code_is_tried_again_or_raised(
         assert call(client) == expected
     elif (request_type, error.name) in NOTHING:
         assert call(client) == {}
+    elif request_type in OF_LEADERS and error.name == "UNKNOWN_SERVER_ERROR":
+        assert call(client) == expected
+        assert len(broker.requests(request_type)) == 2
     elif error.retriable:
         assert call(client) == expected
         assert_looked_up(broker, request_type, error)
@@ -130,7 +135,7 @@ def assert_looked_up(
     by_group = request_type in (OffsetCommitRequest, OffsetFetchRequest)
     if by_group and error.remedy is not Remedy.RETRY:
         assert between == {FindCoordinatorRequest}
-    elif request_type in (FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest):
+    elif request_type in OF_LEADERS:
         assert between == LOOKED_UP[error.remedy] - {FindCoordinatorRequest}
     else:
         assert between == set()

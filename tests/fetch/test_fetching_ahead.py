@@ -77,7 +77,7 @@ def test_one_that_fails_is_asked_for_again_when_it_is_its_turn(
     assert offsets(reader(client, 0, 3, ONE_BATCH)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", ["OFFSET_OUT_OF_RANGE", "UNKNOWN_SERVER_ERROR"])
+@pytest.mark.parametrize("name", ["OFFSET_OUT_OF_RANGE", "TOPIC_AUTHORIZATION_FAILED"])
 def test_one_that_fails_for_good_is_told_of_after_what_came_first(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog, name: str
 ) -> None:

@@ -62,6 +62,22 @@ def test_records_that_are_promised_and_never_come_are_a_timeout_that_says_so(
     )
 
 
+def test_remote_storage_that_fails_is_tried_again_and_then_told_of(
+    broker: MemoryBroker, log: PartitionLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Brokers say no more of it than UNKNOWN_SERVER_ERROR. No record is passed over."""
+    log.append(b"a", b"b")
+    broker.control(FetchRequest, error_named("UNKNOWN_SERVER_ERROR"), times=None)
+    config = broker.config(default_api_timeout_ms=50, retry_backoff_ms=1, retry_backoff_max_ms=1)
+    with KafkaClient(config) as client, pytest.raises(KafkaTimeoutError) as caught:
+        offsets(reader(client, 0, 2, skip_lost=True))
+    assert "Fetch of t-0 at offset 0: UNKNOWN_SERVER_ERROR (-1)" in str(caught.value)
+    assert "remote storage may have failed" in str(caught.value)
+    assert len(broker.requests(FetchRequest)) > 2
+    (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "t-0 at offset 0" in warning.getMessage()
+
+
 def test_what_was_there_came_first(client: KafkaClient, log: PartitionLog) -> None:
     log.append(b"a", b"b")
     found = []

@@ -27,10 +27,13 @@ from tests.memory_broker.sides import FIRST_TIMESTAMP_MS, STRANGER
 from tests.memory_broker.steps import (
     CLOSE,
     EARLIEST,
+    EARLIEST_LOCAL,
     FIRST,
     GREATEST,
     LATE,
+    LATEST_TIERED,
     NEXT,
+    PENDING_UPLOAD,
     UNKNOWN,
     Append,
     Create,
@@ -77,6 +80,11 @@ CONVERSATIONS: dict[str, Sequence[Step]] = {
         ListOffsets("a-0 a-1", FIRST_TIMESTAMP_MS + 60_000),
     ],
     "the greatest time": [ListOffsets("a-0 a-1 nope-0", GREATEST)],
+    "ends without tiered storage": [
+        ListOffsets("a-0 a-1 b-0", EARLIEST_LOCAL),
+        ListOffsets("a-0 a-1 b-0", LATEST_TIERED),
+        ListOffsets("a-0 a-1 b-0", PENDING_UPLOAD),
+    ],
     "ends of what is not there": [ListOffsets("nope-0 a-9 a-0"), ListOffsets("nope-0", EARLIEST)],
     "ends of a deleted topic": [Delete("a"), ListOffsets("a-0 b-0"), EpochEnd("a-0 b-0")],
     "ends in another epoch": [

@@ -169,7 +169,8 @@ def list_offsets(
     """v1-11, by a time in ms, -2 (earliest) or -1 (latest; last stable with READ_COMMITTED).
 
     From v4 on the answer has the leader epoch. From v7 on -3 means the record with the greatest
-    time.
+    time. From v8 on -4 means the first local offset, from v9 on -5 the last in remote storage, from
+    v11 on -6 the first that is to be uploaded. No log here has remote storage.
     """
     return ListOffsetsResponse(
         topics=[
@@ -200,6 +201,9 @@ def _list_offset(
         -1: (-1, log.visible_end(isolation_level)),
         -2: (-1, log.log_start_offset),
         -3: max(log.times, key=lambda each: each[0], default=(-1, -1)),
+        -4: (-1, log.log_start_offset),
+        -5: (-1, -1),
+        -6: (-1, -1),
     }
     timestamp, offset = ends.get(asked.timestamp) or log.offset_at(asked.timestamp)
     leader_epoch = log.leader_epoch if asked.timestamp == -1 else log.epoch_of(offset)

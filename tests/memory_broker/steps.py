@@ -31,6 +31,7 @@ from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
 from tests.memory_broker.sides import Side
 
 LATEST, EARLIEST, GREATEST = -1, -2, -3
+EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -4, -5, -6
 NOBODY = ""
 
 _MOST_BYTES = 1 << 20

@@ -89,6 +89,15 @@ def test_ivy_is_told_what_to_get(fake_java: FakeJava, tmp_path: Path) -> None:
     assert f"-cache {tmp_path / 'cache' / 'ivy'}" in fake_java.calls[0]
 
 
+def test_ivy_is_told_the_classifier(fake_java: FakeJava) -> None:
+    fake_java.write(RESOLVES)
+    (module,) = {jar.with_name("ivy.xml") for jar in resolve([f"{COORDINATE}:test"])}
+    text = module.read_text()
+    artifact = '<artifact name="thing" type="jar" ext="jar" m:classifier="test"/></dependency>'
+    assert f'transitive="true">{artifact}' in text
+    assert 'xmlns:m="http://ant.apache.org/ivy/maven"' in text
+
+
 def test_a_failure_is_tried_once_more(fake_java: FakeJava) -> None:
     fake_java.write(f'[ -e "$folder/tried" ] || {{ touch "$folder/tried"; exit 1; }}\n{RESOLVES}')
     assert names(resolve([COORDINATE])) == ["also-2.jar", "thing-1.0.jar"]
@@ -112,7 +121,7 @@ def test_an_unforeseen_failure_is_told_by_the_end_of_ivys_log(fake_java: FakeJav
         resolve([COORDINATE])
 
 
-@pytest.mark.parametrize("coordinate", ["thing", "a:b", "a:b:c:d", "a:b:", 'a:b:1"/><x y="'])
+@pytest.mark.parametrize("coordinate", ["thing", "a:b", "a:b:c:d:e", "a:b:", 'a:b:1"/><x y="'])
 def test_what_is_no_coordinate_is_refused(fake_java: FakeJava, coordinate: str) -> None:
     fake_java.write(RESOLVES)
     with pytest.raises(ConfigurationError, match="organisation:name:revision"):
