@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Concatenate, Never, ParamSpec, TypeVar
+from uuid import UUID
 
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.configs import (
@@ -43,6 +44,7 @@ from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Conversation, TokenProvider
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.spelling import spelt
+from spark_kafka_source.telemetry import new_client_instance_id
 from spark_kafka_source.topic_partition import TopicPartition
 
 P = ParamSpec("P")
@@ -72,6 +74,7 @@ class KafkaAdmin:
         self._process = OwnProcess("admin client")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         self._client = KafkaClient(self._config.client, Cluster(Access.ADMIN))
+        self._client_instance_id: UUID | None = None
 
     def __enter__(self) -> "KafkaAdmin":
         return self
@@ -82,6 +85,17 @@ class KafkaAdmin:
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+
+    def client_instance_id(self, timeout_ms: int | None = None) -> UUID:
+        """Return the id that a broker gives this client (KIP-714). It has no metrics to push.
+
+        A broker gives the id once, and the client keeps it. Waits up to `timeout_ms` milliseconds;
+        the default is `default_api_timeout_ms`. Raises `UnsupportedVersionError` for brokers that
+        take no metrics, and `KafkaTimeoutError`.
+        """
+        if self._client_instance_id is None:
+            self._client_instance_id = self._run(new_client_instance_id, timeout_ms)
+        return self._client_instance_id
 
     @property
     def client(self) -> KafkaClient:

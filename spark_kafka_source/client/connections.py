@@ -3,6 +3,7 @@
 import threading
 import time
 
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
 from spark_kafka_source.protocol import Response
 
@@ -17,8 +18,11 @@ class Connections:
     `requests_sent` counts the requests on all of them.
     """
 
-    def __init__(self, settings: ConnectionSettings, contacts: Contacts) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, contacts: Contacts, traffic: Traffic | None = None
+    ) -> None:
         self.contacts = contacts
+        self.traffic = traffic
         self.requests_sent = 0
         self.closing = threading.Event()
         """Set once another request could not be sent any more."""
@@ -111,9 +115,11 @@ class Connections:
     def _is_shared(self, connection: Connection) -> bool:
         return self._shared.get(connection.address) is connection
 
-    def heard(self, address: Address, response: Response | None) -> None:
-        """Note an answer, and for how long its broker throttles the client (KIP-219)."""
+    def heard(self, address: Address, response: Response | None, seconds: float) -> None:
+        """Note an answer, how long it took, and how long its broker throttles us (KIP-219)."""
         self.contacts.answered(address)
+        if self.traffic is not None and response is not None:
+            self.traffic.answered(address, seconds)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:
             self._throttled_until_seconds[address] = time.monotonic() + throttle_time_ms / 1000
@@ -148,6 +154,8 @@ class Connections:
         connections = self._open.setdefault(dial.address, [])
         if connection not in connections:
             connections.append(connection)
+            if self.traffic is not None:
+                self.traffic.connected()
         self._close_if_late()
         return connection
 

@@ -41,7 +41,6 @@ FIGURES: Mapping[str, str] = MappingProxyType(
     by_option(
         {
             "all figures are recorded": "metrics.recording.level",
-            "brokers are sent no figures": "enable.metrics.push",
         }
     )
 )
