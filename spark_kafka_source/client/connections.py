@@ -56,6 +56,10 @@ class Connections:
         """Whether a request can be sent to this address at once."""
         return any(each.usable for each in self._open.get(address, ()))
 
+    def is_open(self, address: Address) -> bool:
+        """Whether there is a connection to this address, perhaps with requests in flight."""
+        return any(not each.closed for each in self._open.get(address, ()))
+
     def has_shared(self, address: Address) -> bool:
         """Whether the connection is open on which requests last went out behind each other."""
         shared = self._shared.get(address)

@@ -28,7 +28,7 @@ _GROUPS = {
     "": ("connection-", "poll-", "time-between-", "last-poll-"),
     "coordinator": (
         *("assigned-", "commit-", "rebalance-", "heartbeat-", "join-", "sync-"),
-        *("failed-", "last-heartbeat-", "last-rebalance-"),
+        *("failed-rebalance-", "last-heartbeat-", "last-rebalance-"),
     ),
     "fetch-manager": ("fetch-", "records-", "bytes-"),
 }

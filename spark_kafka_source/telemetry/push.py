@@ -229,14 +229,15 @@ class Telemetry:
                 raise ProtocolError("Metadata: the answer has no brokers")
 
     def _choice(self) -> Broker | None:
-        """Return the broker of the last request if it is connected, else any connected one.
+        """Return the broker of the last request while it is connected, as the KIP has it.
 
-        If none is, any broker that has not failed lately; none before the first contact.
+        Else any with a connection at rest; without one, any that has not failed lately. Before the
+        first contact there is none.
         """
-        known = list(self._client.cluster.brokers.values())
-        connected = [each for each in known if self._client.connections.has(each.address)]
-        if self._broker in connected:
+        known, connections = list(self._client.cluster.brokers.values()), self._client.connections
+        if self._broker in known and connections.is_open(self._broker.address):
             return self._broker
+        connected = [each for each in known if connections.has(each.address)]
         is_begun = self._is_wanted or self.client_instance_id is not None
         by_address = {each.address: each for each in connected or (known if is_begun else ())}
         addresses = list(by_address)
