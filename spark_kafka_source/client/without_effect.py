@@ -97,7 +97,6 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
         "kafka.client.dns.lookup": "use_all_dns_ips",
         "kafka.config.providers": "",
-        "kafka.enable.metrics.push": "false",
         "kafka.interceptor.classes": "",
         "kafka.metadata.recovery.strategy": "rebootstrap",
     }

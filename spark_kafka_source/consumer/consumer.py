@@ -295,6 +295,8 @@ class Consumer:
         self._metrics.poll_began()
         self._first_contact.poll_began()
         self._reading.was_left_alone()
+        if self._telemetry is not None:
+            self._telemetry.attend()
         try:
             taken = await self._taken(Deadline.after_ms(timeout_ms))
         finally:
@@ -446,6 +448,7 @@ class Consumer:
             raise LocalError("'kafka.enable.metrics.push' is false: brokers know no metrics of it")
         deadline = Deadline.after_ms(self._waiting.default_ms if timeout_ms is None else timeout_ms)
         telemetry.want()
+        telemetry.attend()
         await self._waiting.until(telemetry.settled.is_set, deadline)
         return telemetry.found_id(deadline.timeout_ms)
 

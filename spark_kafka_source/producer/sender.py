@@ -125,6 +125,8 @@ class Sender:
     def _run(self) -> None:
         error: KafkaError = ClosedError("the producer was closed before the record was sent")
         try:
+            if self._telemetry is not None:
+                self._telemetry.attend()
             while not self._is_over():
                 self._step()
         except BaseException as found:  # No error may leave waiting callers without an answer.

@@ -66,8 +66,9 @@ class Telemetry:
         labels: Callable[[], Tags],
         conversations: Conversations,
     ) -> None:
-        """Begin. `labels` returns the present labels of the client, such as its group."""
+        """Create it. `labels` returns the present labels of the client, such as its group."""
         self._client = client
+        self._conversations = conversations
         self._collection = Collection(figures)
         self._labels = labels
         self._broker: Broker | None = None
@@ -84,7 +85,12 @@ class Telemetry:
         """The last error, until a success."""
         self.settled = threading.Event()
         """Set once there is an id, or no hope for one soon."""
-        self._running: Running[None] = conversations.begin(self._run())
+        self._running: Running[None] | None = None
+
+    def attend(self) -> None:
+        """Begin, or begin again after a Ctrl-C."""
+        if not self._is_stopped and (self._running is None or self._running.is_done):
+            self._running = self._conversations.begin(self._run())
 
     # -- the client instance id --------------------------------------------------------------------
 
@@ -248,8 +254,13 @@ class Telemetry:
     # -- the end -----------------------------------------------------------------------------------
 
     async def end(self, deadline: Deadline) -> None:
-        """Push a last time, if a broker wants it, and wait for the answer until the deadline."""
-        self._running.give_up()
+        """Push a last time, if a broker wants it, and wait up to half a second for the answer.
+
+        The wait ends at the deadline in any case.
+        """
+        self._is_stopped = True
+        if self._running is not None:
+            self._running.give_up()
         subscription, broker = self._subscription, self._choice()
         if subscription is None or broker is None or deadline.expired:
             return

@@ -1,5 +1,6 @@
 """A consumer, a producer and an admin client with brokers that want metrics, oddly or not."""
 
+import asyncio
 import time
 import uuid
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
+from spark_kafka_source import AIOConsumer, AIOProducer, KafkaAdmin, KafkaConsumer, KafkaProducer
 from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
@@ -300,3 +301,23 @@ def test_the_same_broker_gets_all_requests_and_another_one_when_it_is_gone() -> 
             poll_until(consumer, lambda: len(pushes(broker)) >= 1)
         ids = {each.client_instance_id for each in pushes(broker)}
         assert len(ids) == 1
+
+
+def test_clients_on_asyncio_push_as_well(broker: MemoryBroker) -> None:
+    wants(broker, "*")
+
+    async def use() -> set[uuid.UUID]:
+        async with (
+            AIOConsumer(bootstrap_servers=address(broker)) as consumer,
+            AIOProducer(bootstrap_servers=address(broker)) as producer,
+        ):
+            consumer.assign([T0])
+            await producer.send_and_wait("t", b"x")
+            known = {await consumer.client_instance_id(), await producer.client_instance_id()}
+            while {each.client_instance_id for each in pushes(broker)} != known:
+                await consumer.poll(50)
+            return known
+
+    known = asyncio.run(use())
+    last = {each.client_instance_id for each in pushes(broker) if each.terminating}
+    assert last == known

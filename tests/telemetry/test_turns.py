@@ -75,6 +75,7 @@ class Client:
         given: Any = self
         figures: Figures = {"o.total": lambda: [({}, 1.0)]}
         self.telemetry = Telemetry(given, figures, dict, self.conversations)
+        self.telemetry.attend()
 
     async def send(self, request: Request[Any], broker: Broker, _: Deadline) -> Response:
         self.sent.append((self._clock.now_seconds, request))
