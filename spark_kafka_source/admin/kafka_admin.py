@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Concatenate, Never, ParamSpec, TypeVar
 from uuid import UUID
 
+# The first client that wants an id imports what it needs.
+from spark_kafka_source import telemetry
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.configs import (
     Change,
@@ -44,7 +46,6 @@ from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.net import Conversation, TokenProvider
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.spelling import spelt
-from spark_kafka_source.telemetry import new_client_instance_id
 from spark_kafka_source.topic_partition import TopicPartition
 
 P = ParamSpec("P")
@@ -94,7 +95,7 @@ class KafkaAdmin:
         take no metrics, and `KafkaTimeoutError`.
         """
         if self._client_instance_id is None:
-            self._client_instance_id = self._run(new_client_instance_id, timeout_ms)
+            self._client_instance_id = self._run(telemetry.new_client_instance_id, timeout_ms)
         return self._client_instance_id
 
     @property

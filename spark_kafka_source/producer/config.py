@@ -14,7 +14,7 @@ from spark_kafka_source.net import ConnectionSettings, TokenProvider
 from spark_kafka_source.records import Codec, Compression
 from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, as_written, current_spelling
-from spark_kafka_source.telemetry.config import NO_PUSH, TelemetryConfig
+from spark_kafka_source.telemetry import NO_PUSH, TelemetryConfig
 from spark_kafka_source.typed import TypedWriteConfig
 
 logger = logging.getLogger(__name__)

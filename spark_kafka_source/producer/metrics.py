@@ -6,13 +6,14 @@ https://kafka.apache.org/documentation/#producer_monitoring
 import time
 from collections.abc import Collection
 
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
+from spark_kafka_source import telemetry
 from spark_kafka_source.client import Cluster, Sensor
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.buffer_memory import BufferMemory
-from spark_kafka_source.telemetry import Figures, figures_of, node_figures
 
 
 class ProducerMetrics:
@@ -78,7 +79,7 @@ class ProducerMetrics:
             "buffer-available-bytes": lambda: float(self._memory.free),
         }
 
-    def figures(self, cluster: Cluster) -> Figures:
+    def figures(self, cluster: Cluster) -> "telemetry.Figures":
         """Return all metrics as brokers may ask for them (KIP-714)."""
-        of_nodes = node_figures("producer", self.traffic, cluster)
-        return {**figures_of("producer", "", self.measures), **of_nodes}
+        of_nodes = telemetry.node_figures("producer", self.traffic, cluster)
+        return {**telemetry.figures_of("producer", "", self.measures), **of_nodes}

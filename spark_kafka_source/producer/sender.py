@@ -13,6 +13,8 @@ from contextvars import copy_context
 from functools import partial
 from uuid import UUID
 
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
+from spark_kafka_source import telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.net import (
@@ -38,7 +40,6 @@ from spark_kafka_source.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from spark_kafka_source.telemetry import LAST_PUSH_MS, Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -87,13 +88,13 @@ class Sender:
         accumulator.emptied_by = self._thread
         self._thread.start()
 
-    def _new_telemetry(self) -> Telemetry | None:
+    def _new_telemetry(self) -> "telemetry.Telemetry | None":
         if not self._config.telemetry.enable_metrics_push:
             return None
         figures = self._metrics.figures(self._client.cluster)
         name = self._config.transactional_id
         labels = {"transactional_id": name} if name else {}
-        return Telemetry(self._client, figures, lambda: labels, self._conversations)
+        return telemetry.Telemetry(self._client, figures, lambda: labels, self._conversations)
 
     def close(self, deadline: Deadline | None) -> None:
         """Send all batches until the deadline, fail the rest, and wait for that.
@@ -138,10 +139,7 @@ class Sender:
         for flight in self._flights:
             flight.answer.give_up()
         if self._telemetry is not None:
-            deadline = Deadline.after_ms(LAST_PUSH_MS)
-            self._client.run(
-                self._telemetry.end(Deadline.first(deadline, self._close_by or deadline))
-            )
+            self._client.run(self._telemetry.end(self._close_by))
         self._conversations.close()
         self._client.close()
 

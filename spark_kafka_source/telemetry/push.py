@@ -8,6 +8,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable
+from typing import TypeVar
 
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import Broker, KafkaClient
@@ -21,6 +22,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net import Conversations, Deadline, Running, wait_for
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.telemetry import (
     GetTelemetrySubscriptionsRequest,
     PushTelemetryRequest,
@@ -31,9 +33,11 @@ from spark_kafka_source.telemetry.collection import Collection, Taken
 from spark_kafka_source.telemetry.figures import Figures, Tags
 from spark_kafka_source.telemetry.subscription import USUAL_INTERVAL_MS, Subscription
 
+R = TypeVar("R", bound=Response)
+
 logger = logging.getLogger(__name__)
 
-LAST_PUSH_MS = 500
+_LAST_PUSH_MS = 500
 """How long the close of a client waits for its last push."""
 
 _ASK, _PUSH = "GetTelemetrySubscriptions", "PushTelemetry"
@@ -78,6 +82,7 @@ class Telemetry:
         self._failures = 0
         self._is_wanted = False
         self._is_hurried = False
+        self._is_asking = False
         self._is_stopped = False
         self.client_instance_id: uuid.UUID | None = None
         """The id that a broker gave this client; None if none has yet."""
@@ -151,7 +156,7 @@ class Telemetry:
     async def _ask(self, broker: Broker) -> float:
         known_id = self.client_instance_id
         request = GetTelemetrySubscriptionsRequest(client_instance_id=known_id or ZERO_UUID)
-        answer = await self._client.send(request, broker, self._deadline())
+        answer = await self._sent(request, broker)
         if answer.error_code:
             raise refusal(answer.error_code, _ASK)
         self.client_instance_id = known_id or _checked(answer.client_instance_id)
@@ -166,11 +171,18 @@ class Telemetry:
     async def _push(self, broker: Broker, subscription: Subscription) -> float:
         taken = self._collection.take(subscription, self._labels())
         request = self._request(subscription, taken)
-        answer = await self._client.send(request, broker, self._deadline())
+        answer = await self._sent(request, broker)
         if answer.error_code:
             raise refusal(answer.error_code, _PUSH)
         self._collection.told(taken)
         return self._interval_seconds
+
+    async def _sent(self, request: Request[R], broker: Broker) -> R:
+        self._is_asking = True
+        try:
+            return await self._client.send(request, broker, self._deadline())
+        finally:
+            self._is_asking = False
 
     def _request(
         self, subscription: Subscription, taken: Taken, *, terminating: bool = False
@@ -253,21 +265,27 @@ class Telemetry:
 
     # -- the end -----------------------------------------------------------------------------------
 
-    async def end(self, deadline: Deadline) -> None:
+    async def end(self, deadline: Deadline | None) -> None:
         """Push a last time, if a broker wants it, and wait up to half a second for the answer.
 
         The wait ends at the deadline in any case.
         """
         self._is_stopped = True
+        until = Deadline.after_ms(_LAST_PUSH_MS)
+        until = Deadline.first(until, deadline or until)
         if self._running is not None:
+            while self._is_asking and not until.expired:  # It keeps its connection for the last.
+                wait = self._running.wait
+                await wait_for(wait.things, Deadline.first(wait.until, until))
+                self._running.go_on()
             self._running.give_up()
         subscription, broker = self._subscription, self._choice()
-        if subscription is None or broker is None or deadline.expired:
+        if subscription is None or broker is None or until.expired:
             return
         try:
             taken = self._collection.take(subscription, self._labels())
             request = self._request(subscription, taken, terminating=True)
-            await self._client.send(request, broker, deadline.within_ms(LAST_PUSH_MS))
+            await self._client.send(request, broker, until)
         except KafkaError as error:
             logger.debug("Last metrics for brokers: %s", error)
         except Exception:

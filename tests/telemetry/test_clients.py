@@ -1,9 +1,11 @@
 """A consumer, a producer and an admin client with brokers that want metrics, oddly or not."""
 
 import asyncio
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_named,
 )
+from spark_kafka_source.net import Running
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
@@ -181,6 +184,21 @@ def test_a_silent_broker_delays_a_close_by_half_a_second_at_most(broker: MemoryB
     assert [each.terminating for each in pushes(broker)] == [True, True]
 
 
+def test_a_push_on_its_way_keeps_its_connection_for_the_last_one(broker: MemoryBroker) -> None:
+    wants(broker, "*")
+    held = broker.hold(PushTelemetryRequest)
+    with KafkaProducer(bootstrap_servers=address(broker)) as producer:
+        producer.send("t", b"x").result()
+        broker.wait_for(PushTelemetryRequest)
+        telemetry = producer._sender._telemetry
+        assert telemetry is not None
+        eventually(lambda: telemetry._is_asking)
+        connections = broker.accepted()
+        threading.Timer(0.1, held.release).start()
+    assert [each.terminating for each in pushes(broker)] == [False, True]
+    assert broker.accepted() == connections
+
+
 def test_a_silent_broker_holds_up_no_records(broker: MemoryBroker) -> None:
     wants(broker, "*")
     broker.control(PushTelemetryRequest, Action.SILENCE, times=None)
@@ -247,20 +265,31 @@ def test_lost_answers_make_no_client_busy(broker: MemoryBroker, action: Action) 
 
 def assert_at_rest(broker: MemoryBroker) -> None:
     """Run a consumer and a producer for half a second, and count their requests and steps."""
-    with KafkaProducer(bootstrap_servers=address(broker)) as producer:
+    steps, go_on = count(), Running.go_on
+
+    def counted(running: Running[Any]) -> None:
+        next(steps)
+        go_on(running)
+
+    began_seconds = time.monotonic()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        KafkaProducer(bootstrap_servers=address(broker)) as producer,
+        consuming(broker, T0, fetch_max_wait_ms=10_000) as consumer,
+    ):
+        patch.setattr(Running, "go_on", counted)
         producer.send("t", b"x").result()
-        with consuming(broker, T0, fetch_max_wait_ms=10_000) as consumer:
-            poll_until(consumer, lambda: bool(broker.requests(GetTelemetrySubscriptionsRequest)))
-            used_seconds = time.process_time()
-            until_seconds = time.monotonic() + 0.5
-            while time.monotonic() < until_seconds:
-                consumer.poll(100)
-            used_seconds = time.process_time() - used_seconds
-            count = len(broker.seen)
+        poll_until(consumer, lambda: bool(broker.requests(GetTelemetrySubscriptionsRequest)))
+        until_seconds = time.monotonic() + 0.5
+        while time.monotonic() < until_seconds:
+            consumer.poll(100)
+        seconds = time.monotonic() - began_seconds
+        seen = len(broker.seen)
     asked = len(broker.requests(GetTelemetrySubscriptionsRequest)) + len(pushes(broker))
-    assert asked <= 2 * (0.5 / 0.05 + 3)
-    assert count < 80
-    assert used_seconds < 0.4
+    # Two clients, with a push and a question in half an interval at least.
+    assert asked <= 2 * 2 * (seconds / 0.05 + 1)
+    assert seen <= asked + 40
+    assert next(steps) < 2_000
 
 
 def test_a_payload_of_any_codec_is_readable(broker: MemoryBroker) -> None:

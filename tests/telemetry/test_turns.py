@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import count, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,9 +24,10 @@ from spark_kafka_source.protocol.messages.telemetry import (
     PushTelemetryResponse,
 )
 from spark_kafka_source.records import Codec
-from spark_kafka_source.telemetry import Figures, Telemetry, push
+from spark_kafka_source.telemetry import Figures, Telemetry
 from spark_kafka_source.telemetry.subscription import USUAL_INTERVAL_MS
 from tests.client.clock import Clock, deadlines_by
+from tests.telemetry.payloads import values
 
 ID = uuid.UUID(int=7)
 USUAL_SECONDS = USUAL_INTERVAL_MS / 1000
@@ -288,4 +289,23 @@ def test_there_is_no_last_push_without_time(clock: Clock) -> None:
     client = Client(clock, subscription())
     run(client.telemetry.end(Deadline.after_ms(0)))
     assert client.kinds == [ASK]
-    assert push.LAST_PUSH_MS == 500, "the documentation says it"
+
+
+def test_deltas_add_up_also_if_pushes_are_refused_or_lost(clock: Clock) -> None:
+    deltas = subscription(delta_temporality=True)
+    late, done = refused_push("THROTTLING_QUOTA_EXCEEDED"), PushTelemetryResponse()
+    client = Client(clock, deltas, done, late, deltas, LOST, deltas, done, done)
+    totals = count(1)
+    client.telemetry._collection.figures = {"o.total": lambda: [({}, float(next(totals)))]}
+    client.go_on(7)
+    told = [values(each.metrics)["o.total"] for _, each in client.sent if isinstance(each, PUSH)]
+    assert told == [1, 1, 2, 3, 1]
+    assert client.kinds == [ASK, PUSH, PUSH, ASK, PUSH, ASK, PUSH, PUSH]
+
+
+def test_a_payload_that_does_not_get_smaller_is_not_compressed(clock: Clock) -> None:
+    client = Client(clock, subscription(accepted_compression_types=[1]), PushTelemetryResponse())
+    client.go_on()
+    request: Any = client.sent[-1][1]
+    assert request.compression_type == 0
+    assert values(request.metrics) == {"o.total": 1}
