@@ -17,7 +17,8 @@ BASE = {"errors", "denials", "topic_partition", "settings", "secret", "spelling"
     "forks",
 }
 LAYERS = [
-    *("protocol", "records", "values", "net", "registry", "typed", "client", "fetch", "groups"),
+    *("protocol", "records", "values", "net", "registry", "typed", "client", "telemetry"),
+    *("fetch", "groups"),
     *("consumer", "producer", "dead_letters", "admin", "exactly_once"),
 ]
 BELOW = {layer: BASE.union(LAYERS[:place]) for place, layer in enumerate([*LAYERS, "spark"])}
@@ -39,12 +40,13 @@ MAY_IMPORT = BELOW | {
     "net": BASE | {"protocol"},
     "registry": BASE | {"records", "values", "net"},
     "client": BASE | {"protocol", "net"},
+    "telemetry": BASE | {"protocol", "records", "net", "client"},
     "groups": BASE | {"protocol", "net", "client"},  # `groups` must not import `fetch`.
     # `producer` and `consumer` must not import each other. A consumer's bad records become letters
     # through the module that is above `producer` and hides it.
     "consumer": BELOW["consumer"] | {"dead_letters"},
     "dead_letters": BASE | {"protocol", "records", "net", "typed", "client", "producer"},
-    "producer": BASE | {"protocol", "records", "net", "typed", "client", "groups"},
+    "producer": BASE | {"protocol", "records", "net", "typed", "client", "telemetry", "groups"},
     "doctor": BASE | {"protocol", "net", "registry", "client", "fetch"},
     "command_line": BASE.union(LAYERS, {"doctor", "testing"}),
     "__main__": {"command_line"},

@@ -36,6 +36,7 @@ LEFT_OUT = (
     "spark_kafka_source.spark.sink.options",
     "spark_kafka_source.spark.sink.writer",
     "spark_kafka_source.spark.source.java_pattern",
+    "spark_kafka_source.telemetry",
     "spark_kafka_source.typed.columns",
     "spark_kafka_source.values.decoding",
 )

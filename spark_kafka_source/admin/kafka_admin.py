@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Concatenate, Never, ParamSpec, TypeVar
+from uuid import UUID
 
+# The first client that wants an id imports what it needs.
+from spark_kafka_source import telemetry
 from spark_kafka_source.admin.committed import all_committed
 from spark_kafka_source.admin.configs import (
     Change,
@@ -74,6 +77,7 @@ class KafkaAdmin:
         self._process = OwnProcess("admin client")
         self._config = ConsumerConfig.from_arguments(configuration, token_provider)
         self._client = KafkaClient(self._config.client, Cluster(Access.ADMIN))
+        self._client_instance_id: UUID | None = None
 
     def __enter__(self) -> "KafkaAdmin":
         return self
@@ -84,6 +88,17 @@ class KafkaAdmin:
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+
+    def client_instance_id(self, timeout_ms: int | None = None) -> UUID:
+        """Return the id that a broker gives this client (KIP-714). It has no metrics to push.
+
+        A broker gives the id once, and the client keeps it. Waits up to `timeout_ms` milliseconds;
+        the default is `default_api_timeout_ms`. Raises `UnsupportedVersionError` for brokers that
+        take no metrics, and `KafkaTimeoutError`.
+        """
+        if self._client_instance_id is None:
+            self._client_instance_id = self._run(telemetry.new_client_instance_id, timeout_ms)
+        return self._client_instance_id
 
     @property
     def client(self) -> KafkaClient:

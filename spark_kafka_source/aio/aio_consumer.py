@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar, overload
+from uuid import UUID
 
 from spark_kafka_source.aio.hold import hold, turns
 from spark_kafka_source.client import Topic
@@ -135,6 +136,10 @@ class AIOConsumer(Consumer):
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's last committed offsets, None for partitions without one."""
         return await self._wait(self._commits.committed(topic_partitions, timeout_ms))
+
+    async def client_instance_id(self, timeout_ms: int | None = None) -> UUID:
+        """Return the id by which brokers know the metrics of this consumer (KIP-714)."""
+        return await self._wait(self._client_instance_id(timeout_ms))
 
     async def close(self, timeout_ms: int = CLOSE_MS) -> None:
         """Commit if `enable_auto_commit` is set, leave the group, and close all connections."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -107,6 +108,10 @@ class AIOProducer:
     def metrics(self) -> dict[str, float]:
         """Return counts and rates under Kafka's names; times are in milliseconds."""
         return self._producer.metrics()
+
+    async def client_instance_id(self, timeout_seconds: float | None = None) -> UUID:
+        """Return the id by which brokers know the metrics of this producer (KIP-714)."""
+        return await asyncio.to_thread(self._producer.client_instance_id, timeout_seconds)
 
     # -- transactions ------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """A request to one broker, from the connecting to the answer."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Generic, TypeVar, cast
@@ -53,6 +54,7 @@ class Asked(Generic[R]):
         self._connection: Connection | None = None
         self._awaited: Awaited[R] | None = None
         self._is_answered = False
+        self._sent_at_seconds = 0.0
         self._error: Exception | None = None
         self._do(self._start)
 
@@ -198,11 +200,13 @@ class Asked(Generic[R]):
         awaited = cast(Awaited[R], self._awaited)
         if connection.advance(awaited, deadline):
             self._is_answered = True
-            self._connections.heard(self.address, awaited.response)
+            seconds = time.monotonic() - self._sent_at_seconds
+            self._connections.heard(self.address, awaited.response, seconds)
 
     def _send(self, connection: Connection) -> None:
         if self.deadline.expired:
             raise RequestTimeoutError(f"{self.address}: timed out before the request was sent")
         self._connection = connection  # Before: a part of the request may go out.
+        self._sent_at_seconds = time.monotonic()
         self._awaited = connection.begin(self._request, max_version=self._max_version)
         self._connections.requests_sent += 1

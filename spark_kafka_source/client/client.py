@@ -21,6 +21,7 @@ from spark_kafka_source.client.cluster import (
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.client.connections import Connections
 from spark_kafka_source.client.race import race
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     ClosedError,
@@ -79,12 +80,18 @@ class KafkaClient:
         config: ClientConfig,
         cluster: Cluster | None = None,
         contacts: Contacts | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
-        """Create a client. It shares `cluster` and `contacts` with other clients; see `sibling`."""
+        """Create a client. It shares `cluster` and `contacts` with other clients; see `sibling`.
+
+        `traffic` records its connections and requests, for metrics.
+        """
         self.config = config
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
-        self.connections = Connections(config.connection, self.contacts, self._identity)
+        self.connections = Connections(
+            config.connection, self.contacts, traffic, identity=self._identity
+        )
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.pause_seconds = self._retry.pause_seconds
         """Returns the pause after so many tries, for callers that cannot wait in `retrying`."""
@@ -100,7 +107,8 @@ class KafkaClient:
 
         The clients share metadata, coordinators, and the knowledge of which addresses fail.
         """
-        return KafkaClient(self.config, self.cluster, self.contacts)
+        traffic = self.connections.traffic
+        return KafkaClient(self.config, self.cluster, self.contacts, traffic)
 
     def close(self) -> None:
         """Close all connections. Calls that still wait on one raise. Never raises itself."""

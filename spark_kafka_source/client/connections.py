@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial, Identity
 from spark_kafka_source.protocol import Response
 
@@ -22,10 +23,13 @@ class Connections:
         self,
         settings: ConnectionSettings,
         contacts: Contacts,
+        traffic: Traffic | None = None,
+        *,
         identity: Callable[[Address], Identity | None] = lambda _: None,
     ) -> None:
         """Create it. `identity` returns the broker that an address leads to, if that is known."""
         self.contacts = contacts
+        self.traffic = traffic
         self._identity = identity
         self.requests_sent = 0
         self.closing = threading.Event()
@@ -59,6 +63,10 @@ class Connections:
     def has(self, address: Address) -> bool:
         """Whether a request can be sent to this address at once."""
         return any(each.usable for each in self._open.get(address, ()))
+
+    def is_open(self, address: Address) -> bool:
+        """Whether there is a connection to this address, perhaps with requests in flight."""
+        return any(not each.closed for each in self._open.get(address, ()))
 
     def has_shared(self, address: Address) -> bool:
         """Whether the connection is open on which requests last went out behind each other."""
@@ -119,9 +127,11 @@ class Connections:
     def _is_shared(self, connection: Connection) -> bool:
         return self._shared.get(connection.address) is connection
 
-    def heard(self, address: Address, response: Response | None) -> None:
-        """Note an answer, and for how long its broker throttles the client (KIP-219)."""
+    def heard(self, address: Address, response: Response | None, seconds: float) -> None:
+        """Note an answer, how long it took, and how long its broker throttles us (KIP-219)."""
         self.contacts.answered(address)
+        if self.traffic is not None and response is not None:
+            self.traffic.answered(address, seconds)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_time_ms > 0:
             self._throttled_until_seconds[address] = time.monotonic() + throttle_time_ms / 1000
@@ -158,6 +168,8 @@ class Connections:
         connections = self._open.setdefault(dial.address, [])
         if connection not in connections:
             connections.append(connection)
+            if self.traffic is not None:
+                self.traffic.connected()
         self._close_if_late()
         return connection
 

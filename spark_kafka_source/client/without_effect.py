@@ -44,7 +44,6 @@ FIGURES: Mapping[str, str] = MappingProxyType(
     by_option(
         {
             "all figures are recorded": "metrics.recording.level",
-            "brokers are sent no figures": "enable.metrics.push",
         }
     )
 )
@@ -102,7 +101,6 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
     {
         "kafka.client.dns.lookup": "use_all_dns_ips",
         "kafka.config.providers": "",
-        "kafka.enable.metrics.push": "false",
         "kafka.interceptor.classes": "",
         "kafka.metadata.recovery.strategy": "rebootstrap",
     }

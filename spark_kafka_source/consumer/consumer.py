@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from typing import ClassVar, Concatenate, Never, ParamSpec, TypeVar, overload
+from uuid import UUID
 
 # The first consumer with typed values imports what it needs.
 from spark_kafka_source import consumer
@@ -12,6 +13,7 @@ from spark_kafka_source.client.arguments import refuse_positional
 from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.consumer.column_names import checked_columns
 from spark_kafka_source.consumer.commits import CommitCallback, Commits
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
@@ -19,7 +21,7 @@ from spark_kafka_source.consumer.consumer_records import ConsumerRecords, Taken
 from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
 from spark_kafka_source.consumer.first_contact import FirstContact
 from spark_kafka_source.consumer.log_lookups import LogLookups
-from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics
+from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics, consumer_figures
 from spark_kafka_source.consumer.one_user import OneUser
 from spark_kafka_source.consumer.partition_arguments import (
     Offsets,
@@ -46,6 +48,7 @@ from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
+from spark_kafka_source.telemetry import Tags, Telemetry
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
@@ -111,7 +114,8 @@ class Consumer:
             reporters = given_reporters(*reporters_given, configuration, config.client)
         self._user = OneUser(self._user_kind, self._present_user)
         self._metrics = Metrics(config.sensors)
-        self._client = KafkaClient(config.client)
+        traffic = Traffic(config.sensors)
+        self._client = KafkaClient(config.client, traffic=traffic)
         self._first_contact = FirstContact(self._client)
         self._waiting = Waiting(config.client.default_api_timeout_ms)
         self._decoding = self._new_decoding()
@@ -138,9 +142,32 @@ class Consumer:
         )
         self._of_partitions = PartitionMetrics(self._positions, config.fetch.isolation_level)
         of_partitions = self._of_partitions.measures(self._decoding.typed)
-        self._measures = {**self._metrics.measures, **of_partitions}
+        self._measures = {**self._metrics.measures, **of_partitions, **traffic.measures}
         client_id = config.client.connection.client_id
         self._reporting = Reporting(reporters, "consumer", client_id, self._measures)
+        self._member_id = ""
+        self._telemetry = self._new_telemetry(traffic)
+
+    def _new_telemetry(self, traffic: Traffic) -> Telemetry | None:
+        if not self._config.telemetry.enable_metrics_push:
+            return None
+        figures = consumer_figures(
+            self._measures, self._of_partitions, traffic, self._client.cluster
+        )
+        return Telemetry(self._client, figures, self._labels, self._waiting.telemetry)
+
+    def _labels(self) -> Tags:
+        """Return what brokers are told of this consumer besides its metrics."""
+        group, member = self._config.group, self._subscription.member()
+        if member is not None:  # The last push comes after the member has left.
+            self._member_id = member.member_id
+        found = {
+            "client_rack": self._config.fetch.client_rack,
+            "group_id": group.group_id if group else "",
+            "group_instance_id": group.group_instance_id if group else "",
+            "group_member_id": self._member_id,
+        }
+        return {name: each for name, each in found.items() if each}
 
     @staticmethod
     def _present_user() -> object:
@@ -268,6 +295,8 @@ class Consumer:
         self._metrics.poll_began()
         self._first_contact.poll_began()
         self._reading.was_left_alone()
+        if self._telemetry is not None:
+            self._telemetry.attend()
         try:
             taken = await self._taken(Deadline.after_ms(timeout_ms))
         finally:
@@ -413,11 +442,23 @@ class Consumer:
         """Tell the metrics reporters which partitions there are now."""
         self._reporting.follow(self._positions.partitions, LAG, self._of_partitions.lag_or_nan)
 
+    async def _client_instance_id(self, timeout_ms: int | None) -> UUID:
+        telemetry = self._telemetry
+        if telemetry is None:
+            raise LocalError("'kafka.enable.metrics.push' is false: brokers know no metrics of it")
+        deadline = Deadline.after_ms(self._waiting.default_ms if timeout_ms is None else timeout_ms)
+        telemetry.want()
+        telemetry.attend()
+        await self._waiting.until(telemetry.settled.is_set, deadline)
+        return telemetry.found_id(deadline.timeout_ms)
+
     async def _close(self, timeout_ms: int) -> None:
         deadline = Deadline.after_ms(timeout_ms)
         self._waiting.ignored = True
         try:
             await self._leave_for_good(deadline)
+            if self._telemetry is not None:
+                await self._telemetry.end(deadline)
         finally:
             try:
                 await self._close_parts()

@@ -22,6 +22,7 @@ from spark_kafka_source.groups.assignors.given import given_assignors
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.settings import setting, settings_of
 from spark_kafka_source.spelling import Spelling, spelt
+from spark_kafka_source.telemetry import TelemetryConfig
 from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
 
 _PROTOCOL, _REMOTE = "kafka.group.protocol", "kafka.group.remote.assignor"
@@ -57,6 +58,7 @@ class ConsumerConfig:
     reset: ResetPolicy
     group: GroupConfig | None = None
     sensors: SensorConfig = field(default_factory=SensorConfig)
+    telemetry: TelemetryConfig = field(default_factory=TelemetryConfig)
     typed: TypedConfig = field(default_factory=TypedConfig)
     spelling: Spelling = field(default_factory=dict, compare=False, repr=False)
 
@@ -81,6 +83,7 @@ class ConsumerConfig:
                 reset=parse_reset(poll.auto_offset_reset),
                 group=settings.read(GroupConfig) if group_id else None,
                 sensors=settings.read(SensorConfig),
+                telemetry=settings.read(TelemetryConfig),
                 typed=TypedConfig.from_settings(settings),
                 spelling=spelling,
             )
@@ -116,6 +119,7 @@ KNOWN = frozenset(
         *settings_of(PollConfig),
         *settings_of(GroupConfig),
         *settings_of(SensorConfig),
+        *settings_of(TelemetryConfig),
     }
 )
 """Option names of all settings."""

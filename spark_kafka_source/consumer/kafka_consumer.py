@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import TypeVar, overload
+from uuid import UUID
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.client.partition_info import PartitionInfo
@@ -155,13 +156,23 @@ class KafkaConsumer(Consumer):
         """Return the group's last committed offsets, None for partitions without one."""
         return self._wait(self._commits.committed(topic_partitions, timeout_ms))
 
+    def client_instance_id(self, timeout_ms: int | None = None) -> UUID:
+        """Return the id by which brokers know the metrics of this consumer (KIP-714).
+
+        A broker gives the id once, and the consumer keeps it. Waits up to `timeout_ms`
+        milliseconds; the default is `default_api_timeout_ms`. Raises `LocalError` if
+        `enable_metrics_push` is false, `UnsupportedVersionError` for brokers that take no metrics,
+        and `KafkaTimeoutError`.
+        """
+        return self._wait(self._client_instance_id(timeout_ms))
+
     def close(self, timeout_ms: int = CLOSE_MS) -> None:
         """Commit if `enable_auto_commit` is set, leave the group, and close all connections.
 
-        Waits up to `timeout_ms` milliseconds for the commit and for the group's answers. The
-        consumer is closed after that in any case. A commit that fails is logged. A second call
-        does nothing. Raises `LocalError` if another thread uses the consumer, and the errors of
-        the listener and of commit callbacks.
+        Waits up to `timeout_ms` milliseconds for the commit and for the group's answers, and up to
+        half a second of that for the last push of metrics. The consumer is closed after that in any
+        case. A commit that fails is logged. A second call does nothing. Raises `LocalError` if
+        another thread uses the consumer, and the errors of the listener and of commit callbacks.
         """
         if not self._user.is_closed:
             self._wait(self._close(timeout_ms))

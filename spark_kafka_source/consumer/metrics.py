@@ -5,21 +5,34 @@ https://kafka.apache.org/documentation/#consumer_monitoring
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from spark_kafka_source.client import Cluster
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import Sensor, SensorConfig
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.telemetry import Figures, Tags, figures_of, metric_name, node_figures
 from spark_kafka_source.topic_partition import TopicPartition
 
 if TYPE_CHECKING:  # Most consumers do not need it.
     from spark_kafka_source.consumer.typed_decoding import TypedDecoding
 
 LAG = "records-lag"
+
+_GROUPS = {
+    "": ("connection-", "poll-", "time-between-", "last-poll-"),
+    "coordinator": (
+        *("assigned-", "commit-", "rebalance-", "heartbeat-", "join-", "sync-"),
+        *("failed-rebalance-", "last-heartbeat-", "last-rebalance-"),
+    ),
+    "fetch-manager": ("fetch-", "records-", "bytes-"),
+}
+"""How the names of metrics begin, by Kafka's group of metrics. Others are not Kafka's."""
 
 
 class Metrics:
@@ -123,3 +136,19 @@ class PartitionMetrics:
             found["bad-records-sent-total"] = lambda: typed.sent
         found["records-lag-max"] = lambda: max(self.lags().values(), default=0.0)
         return found
+
+
+def consumer_figures(
+    measures: Measures, of_partitions: PartitionMetrics, traffic: Traffic, cluster: Cluster
+) -> Figures:
+    """Return the metrics of a consumer as brokers may ask for them (KIP-714)."""
+    found: dict[str, Callable[[], Iterable[tuple[Tags, float]]]] = {}
+    for group, begins in _GROUPS.items():
+        mine = {name: each for name, each in measures.items() if name.startswith(begins)}
+        found |= figures_of("consumer", group, mine)
+    found |= node_figures("consumer", traffic, cluster)
+    found[metric_name("consumer", "fetch-manager", LAG)] = lambda: [
+        ({"topic": each.topic, "partition": str(each.partition)}, lag)
+        for each, lag in of_partitions.lags().items()
+    ]
+    return found

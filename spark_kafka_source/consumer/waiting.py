@@ -26,8 +26,8 @@ class WakeupError(LocalError):
 class Waiting:
     """The waits of one consumer, and its conversations with brokers, which go on meanwhile.
 
-    `lookups` and `commits` are apart: a commit waits for no turn behind look-ups. Without
-    `ignored`, a wait raises `WakeupError` after `wake`. A consumer that ends ignores it.
+    `lookups`, `commits` and `telemetry` are apart: a commit waits for no turn behind look-ups.
+    Without `ignored`, a wait raises `WakeupError` after `wake`. A consumer that ends ignores it.
     """
 
     def __init__(self, default_ms: int) -> None:
@@ -36,6 +36,7 @@ class Waiting:
         self.wakeup = Wakeup()
         self.lookups = Conversations()
         self.commits = Conversations()
+        self.telemetry = Conversations()
         self.ignored = False
         self._is_woken = False
 
@@ -55,10 +56,12 @@ class Waiting:
         """Let all conversations go on. Do not wait."""
         self.commits.step()
         self.lookups.step()
+        self.telemetry.step()
 
     async def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
         """Wait until a conversation can go on, one of `things` is readable, or the moment."""
-        waits = [self.commits.next_wait(), self.lookups.next_wait()]
+        parts = self.commits, self.lookups, self.telemetry
+        waits = [each.next_wait() for each in parts]
         until = Deadline.first(until, *(each.until for each in waits))
         asked = [thing for each in waits for thing in each.things]
         await wait_for([self.wakeup, *asked, *things], until)
@@ -101,4 +104,5 @@ class Waiting:
         """Give up all conversations."""
         self.commits.close()
         self.lookups.close()
+        self.telemetry.close()
         self.wakeup.close()

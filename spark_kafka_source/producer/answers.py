@@ -65,6 +65,7 @@ class Answers:
         else:
             self.metrics.request_ms.record((time.monotonic() - flight.sent_at_seconds) * 1000)
             if self.config.acks is not Acks.NONE:
+                self.metrics.throttled_ms.record(response.throttle_time_ms)
                 found = _of_batches(response, flight)
                 self._learn_leaders(response, found)
         # In the order of the first sending: later batches fail because of the first failure.

@@ -14,6 +14,7 @@ from spark_kafka_source.net import ConnectionSettings, TokenProvider
 from spark_kafka_source.records import Codec, Compression
 from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, as_written, current_spelling
+from spark_kafka_source.telemetry import NO_PUSH, TelemetryConfig
 from spark_kafka_source.typed import TypedWriteConfig
 
 logger = logging.getLogger(__name__)
@@ -88,6 +89,8 @@ class ProducerConfig:
     """How the producer encodes typed keys and values."""
     sensors: SensorConfig = field(default_factory=SensorConfig, kw_only=True)
     """How long the values of its metrics count."""
+    telemetry: TelemetryConfig = field(default=NO_PUSH, kw_only=True)
+    """Whether it pushes its metrics."""
     acks: Acks = setting(
         Acks.ALL, meaning="how many replicas must have a batch before it counts as written"
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Never
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -160,10 +161,11 @@ class KafkaProducer:
         with spelt(config.spelling):
             self._serialize_key = serialize("key", key_serializer, self._encoding, texts)
             self._serialize_value = serialize("value", value_serializer, self._encoding, texts)
-        client = KafkaClient(config.client)
+        self._accumulator = Accumulator(config)
+        self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
+        client = KafkaClient(config.client, traffic=self._metrics.traffic)
         self._callers_client = client.sibling()
         clients = [self._callers_client]
-        self._accumulator = Accumulator(config)
         self._most_bytes = min(config.max_request_size, config.buffer_memory) - HEADER_BYTES
         self._last_told: OnDelivery | None = None
         serdes = key_serializer.serde, value_serializer.serde
@@ -171,7 +173,6 @@ class KafkaProducer:
         """Whether `send` takes bytes as they are, and no function chooses their partition."""
         self._topics = Topics(self._callers_client, config, self._accumulator.queued)
         self._accumulator.batch_ended = self._topics.batch_ended
-        self._metrics = ProducerMetrics(self._accumulator.memory, config.sensors)
         self._transaction: Transaction | None = None
         identity: Identity
         if config.transactional_id:
@@ -342,6 +343,19 @@ class KafkaProducer:
     def metrics(self) -> dict[str, float]:
         """Return counts and rates under Kafka's names; times are in milliseconds."""
         return read(self._metrics.measures)
+
+    def client_instance_id(self, timeout_seconds: float | None = None) -> UUID:
+        """Return the id by which brokers know the metrics of this producer (KIP-714).
+
+        A broker gives the id once, and the producer keeps it. Waits up to `timeout_seconds`; the
+        default is `max.block.ms`. Raises `LocalError` if `enable_metrics_push` is false,
+        `UnsupportedVersionError` for brokers that take no metrics, and `KafkaTimeoutError`.
+        """
+        with spelt(self._config.spelling):
+            self._accumulator.raise_if_refused()
+            most_seconds = self._config.max_block_ms / 1000
+            seconds = most_seconds if timeout_seconds is None else timeout_seconds
+            return self._sender.client_instance_id(seconds)
 
     # -- transactions ------------------------------------------------------------------------------
 

@@ -6,9 +6,12 @@ https://kafka.apache.org/documentation/#producer_monitoring
 import time
 from collections.abc import Collection
 
-from spark_kafka_source.client import Sensor
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
+from spark_kafka_source import telemetry
+from spark_kafka_source.client import Cluster, Sensor
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import SensorConfig
+from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.producer.batch import ProducerBatch
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 
@@ -18,6 +21,9 @@ class ProducerMetrics:
 
     def __init__(self, memory: BufferMemory, config: SensorConfig | None = None) -> None:
         self._memory = memory
+        self.traffic = Traffic(config)
+        self.throttled_ms = Sensor(config)
+        """How long the broker throttles the client, by each answer."""
         self._records_by_request = Sensor(config)
         self._bytes = Sensor(config)
         self._batch_bytes = Sensor(config)
@@ -65,7 +71,15 @@ class ProducerMetrics:
             "request-latency-max": lambda: self.request_ms.most,
             "request-rate": lambda: self.request_ms.frequency,
             "request-total": lambda: self.request_ms.count,
+            "produce-throttle-time-avg": lambda: self.throttled_ms.average,
+            "produce-throttle-time-max": lambda: self.throttled_ms.most,
+            **self.traffic.measures,
             "bufferpool-wait-time-ns-total": lambda: self._memory.waited_ms.total * 1e6,
             "buffer-total-bytes": lambda: float(self._memory.size),
             "buffer-available-bytes": lambda: float(self._memory.free),
         }
+
+    def figures(self, cluster: Cluster) -> "telemetry.Figures":
+        """Return all metrics as brokers may ask for them (KIP-714)."""
+        of_nodes = telemetry.node_figures("producer", self.traffic, cluster)
+        return {**telemetry.figures_of("producer", "", self.measures), **of_nodes}

@@ -15,11 +15,12 @@ from spark_kafka_source.producer.without_effect import (
 )
 from spark_kafka_source.settings import settings_of
 from spark_kafka_source.spelling import spelt
+from spark_kafka_source.telemetry import TelemetryConfig
 from spark_kafka_source.typed import MEANT, WRITE_OPTIONS, TypedWriteConfig
 
 VOCABULARY = Vocabulary(
     "producer",
-    PRODUCER_OPTIONS | settings_of(SensorConfig).keys(),
+    PRODUCER_OPTIONS | settings_of(SensorConfig).keys() | settings_of(TelemetryConfig).keys(),
     OF_A_PRODUCER,
     REFUSED,
     DONE_ANYWAY,
@@ -46,4 +47,5 @@ def config_from_arguments(
             client=client,
             typed=TypedWriteConfig.from_settings(settings),
             sensors=settings.read(SensorConfig),
+            telemetry=settings.read(TelemetryConfig),
         )

@@ -11,7 +11,10 @@ import time
 from collections.abc import Sequence
 from contextvars import copy_context
 from functools import partial
+from uuid import UUID
 
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
+from spark_kafka_source import telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.net import (
@@ -71,6 +74,7 @@ class Sender:
             self._conversations.begin(keep_asking(each, client.pause_seconds))
             for each in (self._leaders.ask, identity.ask)
         ]
+        self._telemetry = self._new_telemetry()
         self._flights: list[Flight] = []
         self._unanswered: set[Address] = set()
         """Brokers that got requests without an answer, over connections that were open then."""
@@ -84,6 +88,14 @@ class Sender:
         accumulator.emptied_by = self._thread
         self._thread.start()
 
+    def _new_telemetry(self) -> "telemetry.Telemetry | None":
+        if not self._config.telemetry.enable_metrics_push:
+            return None
+        figures = self._metrics.figures(self._client.cluster)
+        name = self._config.transactional_id
+        labels = {"transactional_id": name} if name else {}
+        return telemetry.Telemetry(self._client, figures, lambda: labels, self._conversations)
+
     def close(self, deadline: Deadline | None) -> None:
         """Send all batches until the deadline, fail the rest, and wait for that.
 
@@ -95,11 +107,27 @@ class Sender:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
+    def client_instance_id(self, seconds: float) -> UUID:
+        """Return the id by which brokers know this producer, after a wait of so many seconds.
+
+        Any thread may call it, but the producer's own does not wait. Raises `LocalError`,
+        `UnsupportedVersionError`, `KafkaTimeoutError`.
+        """
+        if self._telemetry is None:
+            raise LocalError("'kafka.enable.metrics.push' is false: brokers know no metrics of it")
+        self._telemetry.want()
+        self._accumulator.wakeup.wake()
+        if threading.current_thread() is not self._thread:
+            self._telemetry.settled.wait(seconds)
+        return self._telemetry.found_id(int(seconds * 1000))
+
     # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
         error: KafkaError = ClosedError("the producer was closed before the record was sent")
         try:
+            if self._telemetry is not None:
+                self._telemetry.attend()
             while not self._is_over():
                 self._step()
         except BaseException as found:  # No error may leave waiting callers without an answer.
@@ -108,9 +136,11 @@ class Sender:
             error.__cause__ = found
         self._accumulator.refuse(error)
         self._answers.fail_all(error)
-        self._conversations.close()
         for flight in self._flights:
             flight.answer.give_up()
+        if self._telemetry is not None:
+            self._client.run(self._telemetry.end(self._close_by))
+        self._conversations.close()
         self._client.close()
 
     def _is_over(self) -> bool:

@@ -11,6 +11,7 @@ from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceList
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.groups import GroupConfig, Member, OffsetAndMetadata
+from spark_kafka_source.telemetry import TelemetryConfig
 from tests.java_clients.rows import (
     ROOT,
     JavaClient,
@@ -24,8 +25,8 @@ from tests.java_clients.rows import (
 from tests.java_clients.settings import (
     CONFIGS_OF_ANY_CLIENT,
     DEFAULTS_OF_ANY_CLIENT,
-    NO_PUSH,
     OF_ANY_CLIENT,
+    ONLY_OWN,
     REPORTERS,
     as_javas,
     left_out_by,
@@ -39,7 +40,10 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
         "assign": here("assign(topic_partitions)"),
         "assignment": here("assignment()"),
         "beginningOffsets": here("beginning_offsets(topic_partitions, timeout_ms)"),
-        "clientInstanceId": left_out(NO_PUSH),
+        "clientInstanceId": here(
+            "client_instance_id(timeout_ms)",
+            "an error says why there is none, where Java returns null",
+        ),
         "close": here("close(timeout_ms)", "a static member stays in the group"),
         "commitAsync": better(
             "commit_async(offsets, callback)",
@@ -69,7 +73,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
             "poll(timeout_ms)", "`to_arrow()` makes no object for a record; a loop over it does"
         ),
         "position": here("position(topic_partition, timeout_ms)"),
-        "registerMetricForSubscription": left_out(NO_PUSH),
+        "registerMetricForSubscription": left_out(ONLY_OWN),
         "resume": here("resume(topic_partitions)"),
         "seek": here("seek(topic_partition, offset, leader_epoch)"),
         "seekToBeginning": here("seek_to_beginning(topic_partitions)"),
@@ -79,7 +83,7 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
             "`pattern` is Python's; `server_pattern` is Java's `SubscriptionPattern`",
         ),
         "subscription": here("subscription()"),
-        "unregisterMetricFromSubscription": left_out(NO_PUSH),
+        "unregisterMetricFromSubscription": left_out(ONLY_OWN),
         "unsubscribe": here("unsubscribe()"),
         "wakeup": here("wakeup()", "ends every wait except those of `close` and `unsubscribe`"),
     },
@@ -172,7 +176,14 @@ CONSUMER = JavaClient(
         "OffsetAndTimestamp": OffsetAndTimestamp,
         "ConsumerGroupMetadata": Member,
     },
-    configs=(*CONFIGS_OF_ANY_CLIENT, FetchConfig, PollConfig, GroupConfig, SensorConfig),
+    configs=(
+        *CONFIGS_OF_ANY_CLIENT,
+        FetchConfig,
+        PollConfig,
+        GroupConfig,
+        SensorConfig,
+        TelemetryConfig,
+    ),
     read=ConsumerConfig.from_arguments,
     vocabulary=VOCABULARY,
     page=ROOT / "docs" / "java-clients.md",

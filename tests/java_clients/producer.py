@@ -8,6 +8,7 @@ from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import RecordMetadata
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import VOCABULARY, config_from_arguments
+from spark_kafka_source.telemetry import TelemetryConfig
 from tests.java_clients.rows import (
     ROOT,
     JavaClient,
@@ -21,8 +22,8 @@ from tests.java_clients.rows import (
 from tests.java_clients.settings import (
     CONFIGS_OF_ANY_CLIENT,
     DEFAULTS_OF_ANY_CLIENT,
-    NO_PUSH,
     OF_ANY_CLIENT,
+    ONLY_OWN,
     REPORTERS,
     as_javas,
     left_out_by,
@@ -35,19 +36,22 @@ _METHODS: Mapping[str, Mapping[str, Method]] = {
     "Producer": {
         "abortTransaction": here("abort_transaction()"),
         "beginTransaction": here("begin_transaction()"),
-        "clientInstanceId": left_out(NO_PUSH),
+        "clientInstanceId": here(
+            "client_instance_id(timeout_seconds)",
+            "an error says why there is none, where Java returns null",
+        ),
         "close": here("close(timeout_seconds)"),
         "commitTransaction": here("commit_transaction()"),
         "flush": better("flush(timeout_seconds)", "Java waits without a limit"),
         "initTransactions": here("init_transactions()"),
         "metrics": here("metrics()", "records, batches, requests and buffer; 0 where Java has NaN"),
         "partitionsFor": here("partitions_for(topic)", "leaders and replicas are ids of brokers"),
-        "registerMetricForSubscription": left_out(NO_PUSH),
+        "registerMetricForSubscription": left_out(ONLY_OWN),
         "send": better(
             _SEND, "`send_columns(topic, columns)` takes Arrow, and makes no object for a record"
         ),
         "sendOffsetsToTransaction": here("send_offsets_to_transaction(offsets, group_metadata)"),
-        "unregisterMetricFromSubscription": left_out(NO_PUSH),
+        "unregisterMetricFromSubscription": left_out(ONLY_OWN),
     },
     "ProducerRecord": {
         "headers": _AN_ARGUMENT,
@@ -119,7 +123,7 @@ PRODUCER = JavaClient(
         "RecordMetadata": RecordMetadata,
         "Callback": KafkaProducer,
     },
-    configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig, SensorConfig),
+    configs=(*CONFIGS_OF_ANY_CLIENT, ProducerConfig, SensorConfig, TelemetryConfig),
     read=config_from_arguments,
     vocabulary=VOCABULARY,
     page=ROOT / "docs" / "java-clients.md",

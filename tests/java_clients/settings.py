@@ -14,10 +14,10 @@ from spark_kafka_source.net.security import INSTEAD
 from tests.java_clients.rows import Setting, Verdict
 
 REPORTERS = "objects, as `PrometheusReporter()`; Java's is JMX"
-NO_PUSH = "clients send no figures to brokers (KIP-714)"
+ONLY_OWN = "brokers get the client's own metrics only"
 
 _WITH_JAVAS_DEFAULT = """
-    bootstrap.servers connections.max.idle.ms metadata.cluster.check.enable
+    bootstrap.servers connections.max.idle.ms enable.metrics.push metadata.cluster.check.enable
     metadata.max.age.ms metrics.num.samples
     metrics.sample.window.ms request.timeout.ms
     reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms

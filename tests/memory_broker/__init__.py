@@ -6,7 +6,7 @@ The design follows franz-go's kfake: one small handler per API, and `control` fo
 
 from tests.memory_broker.answers import Action, Answer, Hold, Raw
 from tests.memory_broker.broker import ONE_TRY, MemoryBroker, Seen
-from tests.memory_broker.cluster import KAFKA_2_1, NEWEST, REQUESTS
+from tests.memory_broker.cluster import KAFKA_2_1, NEWEST, REQUESTS, TELEMETRY
 from tests.memory_broker.log import PartitionLog
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "NEWEST",
     "ONE_TRY",
     "REQUESTS",
+    "TELEMETRY",
     "Action",
     "Answer",
     "Hold",

@@ -43,6 +43,11 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from spark_kafka_source.protocol.messages.telemetry import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    PushTelemetryRequest,
+)
 from spark_kafka_source.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -93,11 +98,18 @@ _OLDEST: dict[type[Request[Any]], Versions] = {
     SaslAuthenticateRequest: Versions(0, 0),
 }
 
-_ALL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
-REQUESTS = {request_type.KEY: request_type for request_type in _ALL}
+_OF_TELEMETRY: list[type[Request[Any]]] = [
+    GetTelemetrySubscriptionsRequest,
+    PushTelemetryRequest,
+]
+_USUAL: list[type[Request[Any]]] = [*_OLDEST, ConsumerGroupHeartbeatRequest]
+REQUESTS = {request_type.KEY: request_type for request_type in (*_USUAL, *_OF_TELEMETRY)}
 
-NEWEST = {key: versions(request_type) for key, request_type in REQUESTS.items()}
-"""All API versions that this package declares."""
+NEWEST = {request_type.KEY: versions(request_type) for request_type in _USUAL}
+"""All API versions that this package declares and that a broker without plugins has."""
+
+TELEMETRY = {request_type.KEY: versions(request_type) for request_type in _OF_TELEMETRY}
+"""API versions that a broker has in addition if a plugin of its takes clients' metrics."""
 
 KAFKA_2_1 = {request_type.KEY: spoken for request_type, spoken in _OLDEST.items()}
 """API versions of the oldest broker that Kafka's clients support (KIP-896)."""
@@ -176,6 +188,12 @@ class MemoryCluster:
     creates_topics: bool = False
     """Whether a request for metadata may create a topic (`auto.create.topics.enable`)."""
     versions: dict[int, Versions] = field(default_factory=lambda: dict(NEWEST))
+    telemetry: GetTelemetrySubscriptionsResponse = field(
+        default_factory=lambda: GetTelemetrySubscriptionsResponse(
+            subscription_id=1, push_interval_ms=300_000, telemetry_max_bytes=1 << 20
+        )
+    )
+    """The metrics that all nodes want; at first none."""
     features: dict[str, int] = field(default_factory=dict)
     """The levels of features that are in use, as `transaction.version`."""
     refusal: int = 0

@@ -57,6 +57,7 @@ from tests.memory_broker.group_offsets import OFFSET_HANDLERS
 from tests.memory_broker.log import PartitionLog
 from tests.memory_broker.produce import produce
 from tests.memory_broker.sessions import Context, FetchSessions, Place
+from tests.memory_broker.telemetry import TELEMETRY_HANDLERS
 from tests.memory_broker.topic_admin import TOPIC_ADMIN_HANDLERS
 from tests.memory_broker.transaction_admin import TRANSACTION_ADMIN_HANDLERS
 from tests.memory_broker.transactions import TRANSACTION_HANDLERS
@@ -364,6 +365,7 @@ HANDLERS: dict[type[Request[Any]], Handler] = {
     **TOPIC_ADMIN_HANDLERS,
     **TRANSACTION_HANDLERS,
     **TRANSACTION_ADMIN_HANDLERS,
+    **TELEMETRY_HANDLERS,
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,
     ApiVersionsRequest: api_versions,
     FetchRequest: fetch,
