@@ -106,6 +106,22 @@ import {wanted}
 """)
 
 
+def test_clients_and_commands_need_no_pyspark() -> None:
+    """It is a dependency, and 480 MB: `docs/platforms.md` says how to do without it."""
+    assert _printed("""
+import sys
+sys.modules["pyspark"] = None
+
+import spark_kafka_source.aio
+import spark_kafka_source.command_line.main
+import spark_kafka_source.consumer.read_topic
+import spark_kafka_source.testing
+from spark_kafka_source import KafkaAdmin, KafkaConsumer, KafkaProducer
+
+print(KafkaConsumer.__name__)
+""") == ["KafkaConsumer"]
+
+
 def _printed(code: str) -> list[str]:
     """Return the words that a program prints, in a process of its own."""
     command = [sys.executable, "-c", code]

@@ -223,7 +223,7 @@ def _add_produce(commands: Any) -> None:
 
 def _add_doctor(commands: Any) -> None:
     about = "check the way to a cluster: network, TLS, login, rights, leaders, clocks"
-    doctor = _command(commands, "doctor", "doctor", "doctor", about)
+    doctor = _command(commands, "doctor", "doctor", "doctor", about, client="consumer or producer")
     doctor.add_argument(
         "--topic", type=_named, metavar="T", help="its leaders, replicas and rights, too"
     )

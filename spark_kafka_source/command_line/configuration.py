@@ -3,7 +3,8 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ _PREFIX = "kafka."
 _SECURITY = ("security.", "ssl.", "sasl.")
 # The commands join no group.
 _GROUP = frozenset({"group.id", "group.instance.id"})
-_VOCABULARIES = {
-    each.kind: each for each in (consumer_config.VOCABULARY, producer_config.VOCABULARY)
-}
+_CONSUMER, _PRODUCER = consumer_config.VOCABULARY, producer_config.VOCABULARY
+# The doctor looks at the settings of both, and connects with those of a consumer.
+_BOTH = replace(_CONSUMER, kind="consumer or producer", known=_CONSUMER.known | _PRODUCER.known)
+_VOCABULARIES = {each.kind: each for each in (_CONSUMER, _PRODUCER, _BOTH)}
 _SERVERS = "bootstrap.servers"
 # Without one of these, the other options for typed keys and values have no effect.
 _FORMATS = {"key.format", "value.format"}
@@ -59,8 +61,13 @@ def configuration(arguments: argparse.Namespace) -> dict[str, Any]:
         found[name] = Secret(value)
     if arguments.bootstrap_servers is not None:
         found[_SERVERS] = arguments.bootstrap_servers
-    not_needed = _GROUP if arguments.client == "consumer" else ()
+    not_needed = () if arguments.client == "producer" else _GROUP
     return {name: value for name, value in found.items() if name not in not_needed}
+
+
+def of_a_producer(given: Mapping[str, Any]) -> set[str]:
+    """Return the names of the settings that only a producer has."""
+    return {each for each in given if _PRODUCER.knows(each) and not _CONSUMER.knows(each)}
 
 
 def spelling(arguments: argparse.Namespace) -> Spelling:

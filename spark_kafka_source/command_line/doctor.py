@@ -2,7 +2,7 @@
 
 import argparse
 
-from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.configuration import configuration, of_a_producer
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.doctor import Finding, Verdict, Wanted, examine
@@ -14,6 +14,7 @@ from spark_kafka_source.settings import Settings
 _COLUMNS = ("ok", "check", "subject", "found", "ms", "remedy", "option")
 _SIGNS = {Verdict.OK: "✓", Verdict.WRONG: "✗", Verdict.UNKNOWN: "?"}
 _URL = "schema.registry.url"
+_TRANSACTIONAL_ID = "transactional.id"
 # A session may start a JVM, and may wait for executors.
 _TIMES_FOR_SPARK = 6
 
@@ -24,12 +25,18 @@ def doctor(arguments: argparse.Namespace, output: Output) -> int:
     registry = {
         name: given.pop(name) for name in list(given) if name.startswith("schema.registry.")
     }
-    config = ConsumerConfig.from_arguments(given, None)
+    settings = _texts(given)
+    if arguments.transactional_id is not None:
+        settings.setdefault(_TRANSACTIONAL_ID, arguments.transactional_id)
+    only = of_a_producer(given)
+    mine = {name: value for name, value in given.items() if name not in only}
+    config = ConsumerConfig.from_arguments(mine, None)
     wanted = Wanted(
         arguments.topic,
         arguments.group,
         arguments.transactional_id,
         _registry(registry, arguments.registry),
+        settings,
     )
     found = examine(config.client, wanted, arguments.timeout * 1000)
     if arguments.spark:
@@ -41,11 +48,15 @@ def doctor(arguments: argparse.Namespace, output: Output) -> int:
     return int(any(each.verdict is Verdict.WRONG for each in found))
 
 
-def _registry(given: dict[str, object], url: str | None) -> RegistryConfig | None:
-    values = {
+def _texts(given: dict[str, object]) -> dict[str, str]:
+    return {
         name: value.reveal() if isinstance(value, Secret) else str(value)
         for name, value in given.items()
     }
+
+
+def _registry(given: dict[str, object], url: str | None) -> RegistryConfig | None:
+    values = _texts(given)
     if url is not None:
         values[_URL] = url
     if _URL not in values:

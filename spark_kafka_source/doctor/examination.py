@@ -1,9 +1,9 @@
 """All checks in their order. Brokers are checked side by side, each with the same deadline."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
@@ -18,9 +18,11 @@ from spark_kafka_source.doctor.finding import (
     unknown,
     wrong,
 )
+from spark_kafka_source.doctor.providers import Evidence, check_provider
 from spark_kafka_source.doctor.rights import check_group, check_topic, check_transactional_id
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net import Address, Contacts, Deadline
+from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.registry import RegistryConfig
 
@@ -39,6 +41,8 @@ class Wanted:
     group: str | None = None
     transactional_id: str | None = None
     registry: RegistryConfig | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """All settings that the user has given, a producer's too, with Kafka's names."""
 
 
 def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Finding]:
@@ -58,7 +62,7 @@ def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Findi
         with KafkaClient(config) as client:
             found += _of_cluster(client, given, wanted, deadline, contacts)
     else:
-        found += _nothing_of_cluster(wanted)
+        found += check_provider(Evidence(given), wanted.settings) + _nothing_of_cluster(wanted)
     if wanted.registry is not None:
         registry = replace(wanted.registry, timeout_ms=timeout_ms)
         found += check_registry(registry, Deadline.after_ms(timeout_ms // 2))
@@ -98,7 +102,10 @@ def _of_cluster(
 ) -> list[Finding]:
     found = [timed(lambda: _learn(client, deadline))]
     if found[0].remedy:
-        return found + _nothing_of_cluster(wanted)
+        return (
+            found + check_provider(Evidence(given), wanted.settings) + _nothing_of_cluster(wanted)
+        )
+    found += check_provider(_evidence(client, given, deadline), wanted.settings)
     found += _at_one_address(client)
     others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
     named = _side_by_side(others[:_MOST_BROKERS], client.config, _half_of(deadline), contacts)
@@ -163,6 +170,17 @@ def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
     except KafkaError as error:
         return failed("cluster", "", error, _SERVERS, "See the findings for the brokers")
     return ok("cluster", answer.cluster_id or "", f"brokers: {len(answer.brokers)}")
+
+
+def _evidence(client: KafkaClient, given: list[Address], deadline: Deadline) -> Evidence:
+    """Return what tells the provider. Its APIs are those of any one broker."""
+    addresses = [*given, *(each.address for each in client.cluster.brokers.values())]
+    found = Evidence(addresses, client.cluster.cluster_id)
+    try:
+        answer = client.run(client.send_to_any(ApiVersionsRequest(), _half_of(deadline)))
+    except KafkaError:
+        return found
+    return replace(found, apis={each.api_key for each in answer.api_keys})
 
 
 def _nothing_of_cluster(wanted: Wanted) -> list[Finding]:
