@@ -5,9 +5,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import ConfigurationError
@@ -83,7 +85,7 @@ class KafkaDataSource(DataSource):
     def reader(self, schema: StructType) -> "source.KafkaBatchReader":
         """Return the reader for `spark.read`."""
         self._check_given()
-        self._check_schema(schema)
+        self._check_schema(_of_spark(schema))
         return source.KafkaBatchReader(self._to_read())
 
     @short_errors
@@ -98,7 +100,7 @@ class KafkaDataSource(DataSource):
         """Return the writer for `df.write`."""
         if overwrite:
             raise ConfigurationError("mode", "is 'overwrite'", f"{_ONLY_APPENDS}: give 'append'")
-        return self._writer(schema)
+        return self._writer(_of_spark(schema))
 
     @short_errors
     def streamWriter(self, schema: StructType, overwrite: bool) -> "sink.KafkaWriter":
@@ -137,6 +139,11 @@ class KafkaDataSource(DataSource):
             raise ConfigurationError(
                 "schema", f"found {schema.simpleString()}", "The columns are fixed: leave it out"
             )
+
+
+def _of_spark(schema: StructType | pa.Schema) -> StructType:
+    """Return the columns as Spark's types. Sail hands over Arrow's, to readers and writers."""
+    return from_arrow_schema(schema) if isinstance(schema, pa.Schema) else schema
 
 
 def register(spark: SparkSession, *, token_provider: TokenProvider | None = None) -> None:

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql.datasource import InputPartition
@@ -23,6 +24,7 @@ import spark_kafka_source
 from spark_kafka_source import KafkaDataSource, records
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
+from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.schema import kafka_schema
@@ -73,6 +75,16 @@ def test_another_schema_is_refused(
     source = KafkaDataSource(GIVEN)
     with pytest.raises(ConfigurationError, match=r"found struct<key:binary>.* leave it out"):
         read(source, StructType().add("key", BinaryType()))
+
+
+def test_a_schema_may_be_that_of_arrow() -> None:
+    """Sail hands it over. Its streams, too, ask for the reader of a batch."""
+    source = KafkaDataSource(GIVEN)
+    assert isinstance(source.reader(records.schema(records.COLUMNS)), KafkaBatchReader)
+    with pytest.raises(ConfigurationError, match=r"found struct<key:binary>.* leave it out"):
+        source.reader(pa.schema([("key", pa.binary())]))
+    sink = KafkaDataSource(BOOTSTRAP_SERVERS | {"topic": "t"})
+    assert isinstance(sink.writer(pa.schema([("value", pa.string())]), False), KafkaWriter)
 
 
 def test_it_crosses_processes_without_the_options_text() -> None:
