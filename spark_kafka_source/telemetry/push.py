@@ -82,7 +82,7 @@ class Telemetry:
         self._failures = 0
         self._is_wanted = False
         self._is_hurried = False
-        self._is_asking = False
+        self._is_asking = self._has_asked = False
         self._is_stopped = False
         self.client_instance_id: uuid.UUID | None = None
         """The id that a broker gave this client; None if none has yet."""
@@ -178,7 +178,7 @@ class Telemetry:
         return self._interval_seconds
 
     async def _sent(self, request: Request[R], broker: Broker) -> R:
-        self._is_asking = True
+        self._is_asking = self._has_asked = True
         try:
             return await self._client.send(request, broker, self._deadline())
         finally:
@@ -256,7 +256,7 @@ class Telemetry:
         if self._broker in known and connections.is_open(self._broker.address):
             return self._broker
         connected = [each for each in known if connections.has(each.address)]
-        is_begun = self._is_wanted or self.client_instance_id is not None
+        is_begun = self._is_wanted or self._has_asked
         by_address = {each.address: each for each in connected or (known if is_begun else ())}
         addresses = list(by_address)
         CHANCE.shuffle(addresses)

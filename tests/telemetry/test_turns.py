@@ -251,6 +251,14 @@ def test_the_client_waits_until_it_is_connected_and_stays_with_its_broker(clock:
     assert client.asked == [BROKERS[2]] * 6
 
 
+def test_a_client_whose_first_request_failed_waits_for_no_other_connection(clock: Clock) -> None:
+    """The failure closed its connection, and the client may need no other for its own work."""
+    client = Client(clock, LOST, subscription())
+    client.connected.clear()
+    client.go_on()
+    assert client.telemetry.client_instance_id == ID
+
+
 def test_a_client_that_wants_its_id_does_not_wait_until_it_is_connected(clock: Clock) -> None:
     client = Client(clock, subscription(), connected=0)
     client.telemetry.want()
