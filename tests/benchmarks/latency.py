@@ -15,11 +15,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 
 from confluent_kafka import Consumer, Producer
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_kafka_source.testing import LocalKafka
 from tests.benchmarks.interleaved import Ratio, Seconds, interleaved, medians
@@ -97,41 +98,56 @@ def first_row_seconds(spark: SparkSession, source: str, options: Mapping[str, st
 
 def _topic_to_topic(spark: SparkSession, kafka: LocalKafka, runs: int) -> Iterator[str]:
     options = {PEER: {}, OURS: {}, EXACTLY_ONCE: {"deliveryGuarantee": "exactly-once"}}
-    middle: dict[str, list[float]] = {name: [] for name in options}
-    late: dict[str, list[float]] = {name: [] for name in options}
+
+    def run(name: str) -> list[float]:
+        connector = PEER if name == PEER else OURS
+        return copied_seconds(kafka, partial(_copying, spark, kafka, connector, options[name]))
+
+    return latencies({name: partial(run, name) for name in options}, runs)
+
+
+def latencies(ways: Mapping[str, Callable[[], list[float]]], runs: int) -> Iterator[str]:
+    """Run the ways in turn. Return a table of the seconds of their records, beside the first way.
+
+    The first turn does not count.
+    """
+    middle: dict[str, list[float]] = {name: [] for name in ways}
+    late: dict[str, list[float]] = {name: [] for name in ways}
 
     def run(name: str) -> float:
-        connector = PEER if name == PEER else OURS
-        found = sorted(copied_seconds(spark, kafka, connector, options[name]))
+        found = sorted(ways[name]())
         middle[name].append(found[len(found) // 2])
         late[name].append(found[len(found) * 99 // 100])
         return middle[name][-1]
 
-    ways: dict[str, Callable[[], float]] = {name: partial(run, name) for name in options}
-    interleaved(ways, runs)
-    # The first turn does not count.
+    interleaved({name: partial(run, name) for name in ways}, runs)
     counted = [{name: each[1:] for name, each in found.items()} for found in (middle, late)]
-    head = ("query", "p50 ms", "p99 ms", "p50 / peer", "p99 / peer")
-    return table(head, (_cells(name, *counted) for name in options))
+    peer = next(iter(ways))
+    base = "peer" if peer == PEER else peer
+    head = ("query", "p50 ms", "p99 ms", f"p50 / {base}", f"p99 / {base}")
+    return table(head, (_cells(name, peer, *counted) for name in ways))
 
 
-def _cells(name: str, middle: Seconds, late: Seconds) -> list[str]:
+def _cells(name: str, peer: str, middle: Seconds, late: Seconds) -> list[str]:
     took = (f"{1000 * statistics.median(each[name]):.0f}" for each in (middle, late))
-    ratios = (str(Ratio.of(each, name, PEER)) for each in (middle, late))
+    ratios = (str(Ratio.of(each, name, peer)) for each in (middle, late))
     return [name, *took, *ratios]
 
 
 def copied_seconds(
-    spark: SparkSession, kafka: LocalKafka, connector: str, options: Mapping[str, str]
+    kafka: LocalKafka, copying: Callable[[tuple[str, str]], AbstractContextManager[None]]
 ) -> list[float]:
-    """Return for each record the seconds until its copy was there."""
+    """Return for each record the seconds until its copy was there.
+
+    `copying` runs a query from the first topic to the second one until its context ends.
+    """
     with ExitStack() as stack:
         # The topics stay. A task of the peer's waits a minute for one that is deleted under it, and
         # keeps a core from the next query.
         source, target = created_topic(kafka, PARTITIONS), created_topic(kafka, PARTITIONS)
         consumer = _consumer(kafka, target)
         stack.callback(consumer.close)
-        stack.enter_context(_copying(spark, kafka, connector, (source, target), options))
+        stack.enter_context(copying((source, target)))
         stack.enter_context(_written(kafka, source))
         return _seconds_of_copies(consumer)
 
@@ -141,15 +157,21 @@ def _copying(
     spark: SparkSession,
     kafka: LocalKafka,
     connector: str,
-    topics: tuple[str, str],
     options: Mapping[str, str],
+    topics: tuple[str, str],
 ) -> Iterator[None]:
     source, target = topics
     servers = {"kafka.bootstrap.servers": kafka.bootstrap_servers}
     rows = spark.readStream.format(connector).options(**servers, subscribe=source).load()
+    writing = rows.select("value").writeStream.format(connector)
+    with running(writing.options(**servers, topic=target, **options)):
+        yield
+
+
+@contextmanager
+def running(writing: DataStreamWriter) -> Iterator[None]:
+    """Run a query until the context ends. It must not fail meanwhile."""
     with tempfile.TemporaryDirectory() as checkpoint:
-        writing = rows.select("value").writeStream.format(connector)
-        writing = writing.options(**servers, topic=target, **options)
         query = writing.option("checkpointLocation", checkpoint).start()
         try:
             yield
