@@ -19,6 +19,8 @@ pytestmark = [
     pytest.mark.skipif(
         pyspark.__version__.startswith("4.0."), reason="Spark hands over filters since 4.1"
     ),
+    # Spark 4.1 leaves the sockets of rows to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning"),
 ]
 
 ENABLED = "spark.sql.python.filterPushdown.enabled"

@@ -82,7 +82,7 @@ def run(project: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
