@@ -136,7 +136,8 @@ async def describe_transactions(
             found = _description(each, broker)
             known = begun.get(each.transactional_id)
             if known is not None and _is_before(found, known, each.error_code):
-                yield Told(key, None, _NOT_COORDINATOR)
+                state = "nothing of it" if found is None else f"its earlier state {found.state!r}"
+                yield Told(key, None, _NOT_COORDINATOR, f"the broker tells {state}")
             elif each.error_code == _NOT_FOUND:
                 yield Told(key, None)
             else:
