@@ -19,9 +19,12 @@ _MOST_SEARCHED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Regular expressions for the names and values of options; the defaults are Spark's."""
+    """Regular expressions for the names and values of options.
 
-    redaction_regex: str = "(?i)secret|password|token|access[.]?key"
+    The defaults are those of Spark 4.3. Before it, Spark's default did not have `credential`.
+    """
+
+    redaction_regex: str = "(?i)secret|password|token|access[.]?key|credential"
     sql_redaction_options_regex: str = "(?i)url"
 
     @classmethod

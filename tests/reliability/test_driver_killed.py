@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 from spark_kafka_source.spark.source.admission import HAS_ADMISSION_CONTROL
-from tests.reliability.child import SparkChild
+from tests.reliability.child import TIMEOUT_SECONDS, SparkChild
 from tests.reliability.conftest import Trial
 from tests.reliability.driver import Orders
 from tests.spark.traffic import Events, wait_until
@@ -82,7 +82,9 @@ def test_a_driver_killed_again_and_again(
             kills += status != 0
             wait_until(lambda: not driver.there())  # noqa: B023 - called now
             driver, orders = ready, replace(orders, attempt=orders.attempt + 1)
-        assert driver.run(orders.to_json()) == 0
+        # The killed drivers have left more rows the more they are.
+        patience_seconds = TIMEOUT_SECONDS + 10 * trial.rounds
+        assert driver.run(orders.to_json(), patience_seconds) == 0
     attempts = Attempts(tmp_path / "rows")
     found = Counter((partition, value) for partition, _, value in attempts.rows)
     lost, doubled = (rows.written - found).total(), (found - rows.written).total()
