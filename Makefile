@@ -1,7 +1,8 @@
 # Everything a fresh machine needs: Python 3.11+, Java 17+ and make. `make help` lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
-# The newest whose Kafka connector, the peer, can be had; all targets but test-matrix use it.
+# The newest whose Kafka connector, the peer, can be had; all targets but test-matrix, test-python and
+# test-newest use it.
 PYSPARK := 4.2.0
 # What test-matrix tries, each in its newest patch release and an environment of its own.
 SPARK ?= 4.0 4.1 4.2 4.3
@@ -9,8 +10,9 @@ SPARK ?= 4.0 4.1 4.2 4.3
 WORKERS ?= 3
 # How long `make fuzz` takes for each of its TARGETS, all of them where none is named.
 SECONDS ?= 60
-# The environment of `make test-python`.
+# The environment of `make test-python` and `make test-newest`, and its Spark.
 OTHER := .venv-$(notdir $(PYTHON))
+NEWEST_SPARK := 4.3
 # How long `make soak` takes.
 HOURS ?= 1
 # Each run of it has a seed of its own, unless SEED is given.
@@ -30,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SIDE_BY_SIDE = --numprocesses $(WORKERS) --dist loadfile
 EVERY_DAY := not parity_full and not reliability_full
 
-.PHONY: help demo docs test test-long test-matrix test-oldest test-python unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
+.PHONY: help demo docs test test-long test-matrix test-newest test-oldest test-python test-usual unit parity value-parity reliability soak assignors fuzz mutants java-clients options notebooks lint format types bench release clean $(SPARK:%=test-spark-%)
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -77,8 +79,18 @@ test-oldest: .venv-oldest/test  ## what uses libraries, and a smoke suite, on th
 	cp -R tests pyproject.toml build/smoke
 	cd build/smoke && ../../.venv-oldest/bin/python -m pytest -m "" tests/matrix
 
-test-python: $(OTHER)/test  ## `make unit` on PYTHON=python3.13
+test-python: $(OTHER)/test  ## `make unit` on PYTHON=python3.13 and the newest Spark
 	$(call few_examples,$(OTHER))
+
+# Spark's own connector, the peer, is published for Spark $(PYSPARK) only, and $(OTHER) has no Kerberos.
+test-newest: export PYSPARK_PYTHON := $(CURDIR)/$(OTHER)/bin/python
+test-newest: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(OTHER)/bin/python
+test-newest: $(OTHER)/test  ## the tests of `make test`, but the peer's, on PYTHON=python3.13 and the newest Spark
+	$(call make_ahead,$(OTHER))
+	$(OTHER)/bin/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "not long and not peer and not kerberos and $(EVERY_DAY)" --ignore tests/matrix
+
+test-usual: .venv/ahead  ## what `make test-newest` leaves out of `make test`
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations 10 -m "(peer or kerberos) and not long and $(EVERY_DAY)" --ignore tests/matrix
 
 parity: .venv/test  ## the scenarios of Spark's own Kafka suites, with both formats; the table in docs/parity.md
 	$(BIN)/python -m pytest -m peer tests/parity --parity-table docs/parity.md
@@ -208,7 +220,7 @@ $(OTHER)/bin/python:
 	$(new_environment)
 
 $(OTHER)/test: $(OTHER)/bin/python pyproject.toml Makefile
-	$(OTHER)/bin/$(INSTALL) --editable '.[test,fast]' 'pyspark==$(PYSPARK)'
+	$(OTHER)/bin/$(INSTALL) --editable '.[test,docs,fast]' 'pyspark==$(NEWEST_SPARK).*'
 	rm -f $(call ARCHIVES,$(OTHER))
 	touch $@
 

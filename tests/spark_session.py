@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,16 +15,20 @@ import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka, peer_jars
 from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events
 
+SPARK_WITH_PEER = "4.2.0"
+"""The newest Spark whose own Kafka connector is published."""
+
 Start = Callable[..., StreamingQuery]
 Run = Callable[[DataFrame, Batches], StreamingQuery]
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Run a small, silent session with our data source and Spark's own Kafka source."""
+    """Run a small, silent session with our data source, and Spark's own Kafka source if it fits."""
     directory = tmp_path_factory.mktemp("spark")
     # Otherwise Spark would use the python3 on the PATH, which may lack the tests' packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    peer = peer_jars() if pyspark.__version__ == SPARK_WITH_PEER else []
     session = (
         SparkSession.builder.master("local[2]")
         .appName("tests")
@@ -31,7 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "OFF")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.jars", ",".join(map(str, peer_jars())))
+        .config("spark.jars", ",".join(map(str, peer)))
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")

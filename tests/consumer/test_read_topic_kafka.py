@@ -124,6 +124,7 @@ def of_confluent(kafka: LocalKafka, topic: str, level: str, count: int) -> list[
     return sorted(rows, key=lambda row: row[:3])
 
 
+@pytest.mark.peer
 def test_the_same_rows_as_spark_and_confluent(
     kafka: LocalKafka, spark: SparkSession, topic: str
 ) -> None:
@@ -143,6 +144,7 @@ def test_the_same_rows_as_spark_and_confluent(
         assert ours == of_confluent(kafka, topic, level, len(ours))
 
 
+@pytest.mark.peer
 def test_times_mean_the_same_as_in_spark(
     kafka: LocalKafka, spark: SparkSession, topic: str
 ) -> None:

@@ -17,6 +17,9 @@ pytestmark = [
     pytest.mark.kafka,
     # Spark 4.0 leaves the sockets of rows to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed .socket:ResourceWarning"),
+    # Spark 4.3 warns of pandas 3, and earlier ones call it in ways that pandas 3 warns of.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:The copy keyword is deprecated:DeprecationWarning"),
 ]
 
 AT = {"type": "long", "logicalType": "timestamp-micros"}

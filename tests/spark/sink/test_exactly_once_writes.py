@@ -73,6 +73,7 @@ def forget_last_commit(checkpoint: Path) -> None:
 # -- streams -------------------------------------------------------------------------------------
 
 
+@pytest.mark.peer
 def test_a_micro_batch_that_is_run_again_is_seen_once_by_every_reader(
     spark: SparkSession, events: Events, target: Events, write: Writes, tmp_path: Path
 ) -> None:
