@@ -37,7 +37,6 @@ from spark_kafka_source.net import (
     Contacts,
     Conversation,
     Deadline,
-    Identity,
     Retry,
     Wait,
     pause,
@@ -89,8 +88,9 @@ class KafkaClient:
         self.config = config
         self.cluster = cluster or Cluster()
         self.contacts = contacts or Contacts()
+        checked_by = self.cluster if config.metadata_cluster_check_enable else None
         self.connections = Connections(
-            config.connection, self.contacts, traffic, identity=self._identity
+            config.connection, self.contacts, traffic, checked_by=checked_by
         )
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.pause_seconds = self._retry.pause_seconds
@@ -161,15 +161,9 @@ class KafkaClient:
         return await retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
-        """Forget leaders and coordinators if `error` says that they moved. The next try asks.
-
-        After a `RebootstrapError` forget all brokers. Then the bootstrap addresses are asked.
-        """
+        """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
         if not self.contacts.was_reached:
             self.contacts.last_error = error
-        if isinstance(error, RebootstrapError):
-            self.cluster.brokers = {}
-            self.connections.close_all()
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
@@ -338,10 +332,6 @@ class KafkaClient:
         best_first = self.contacts.best_first(each for each in candidates if each != but)
         return sorted(best_first, key=self.connections.throttled_seconds)
 
-    def _identity(self, address: Address) -> Identity | None:
-        is_checked = self.config.metadata_cluster_check_enable
-        return self.cluster.identity(address) if is_checked else None
-
     async def wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
         """Wait, at most until the deadline, while a broker throttles the client (KIP-219)."""
         throttled_seconds = self.connections.throttled_seconds(address)
@@ -366,6 +356,8 @@ class KafkaClient:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = await self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
+            self.cluster.brokers = {}
+            self.connections.close_all()
             raise RebootstrapError("the broker that was asked for metadata left the cluster")
         topics = self.cluster.update(response)
         now_seconds = time.monotonic()

@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable
 
+from spark_kafka_source.client.cluster import Cluster
 from spark_kafka_source.client.traffic import Traffic
-from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial, Identity
+from spark_kafka_source.errors import RebootstrapError
+from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
 from spark_kafka_source.protocol import Response
 
 # A broker answers nothing else on a connection while it holds a fetch back, so a client has two to
@@ -25,12 +26,12 @@ class Connections:
         contacts: Contacts,
         traffic: Traffic | None = None,
         *,
-        identity: Callable[[Address], Identity | None] = lambda _: None,
+        checked_by: Cluster | None = None,
     ) -> None:
-        """Create it. `identity` returns the broker that an address leads to, if that is known."""
+        """Create it. Brokers check whether connections are meant for them, by this metadata."""
         self.contacts = contacts
         self.traffic = traffic
-        self._identity = identity
+        self._checked_by = checked_by
         self.requests_sent = 0
         self.closing = threading.Event()
         """Set once another request could not be sent any more."""
@@ -148,8 +149,9 @@ class Connections:
             dial.close()
             dial = None
         if dial is None:
+            identity = None if self._checked_by is None else self._checked_by.identity(address)
             dial = self._dials[address] = Dial.connecting(
-                address, self._settings, self.contacts, self._identity(address)
+                address, self._settings, self.contacts, identity
             )
             self._close_if_late()
         return dial
@@ -161,10 +163,19 @@ class Connections:
         return Dial.renewing(connection, self._settings.request_timeout_ms)
 
     def dialed(self, dial: Dial) -> Connection:
-        """Return the connection that a dial has made. Raises the dial's error if there is none."""
+        """Return the connection that a dial has made. Raises the dial's error if there is none.
+
+        A `RebootstrapError` makes the metadata forget all brokers: the next try asks the bootstrap
+        addresses.
+        """
         if self._dials.get(dial.address) is dial:
             del self._dials[dial.address]
-        connection = dial.connection()
+        try:
+            connection = dial.connection()
+        except RebootstrapError:
+            if self._checked_by is not None:
+                self._checked_by.brokers = {}
+            raise
         connections = self._open.setdefault(dial.address, [])
         if connection not in connections:
             connections.append(connection)

@@ -19,7 +19,6 @@ from spark_kafka_source.errors import (
     ConfigurationError,
     KafkaError,
     TopicNotFoundError,
-    UnsupportedVersionError,
 )
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.topic_partition import TopicPartition
@@ -105,7 +104,7 @@ def _add_tiered(
     rows: Sequence[dict[str, object]],
     output: Output,
 ) -> None:
-    """Add the offsets of tiered storage to the rows. Note those that the brokers are too old for.
+    """Add the offsets of tiered storage to the rows. Note those that cannot be had.
 
     A partition without a leader has none.
     """
@@ -114,7 +113,7 @@ def _add_tiered(
         found: Mapping[TopicPartition, OffsetAndTimestamp | None] = {}
         try:
             found = admin.list_offsets(dict.fromkeys(led, spec))
-        except UnsupportedVersionError as error:
+        except KafkaError as error:
             output.note(str(error))
         for each, row in zip(partitions, rows, strict=True):
             at = found.get(TopicPartition(each.topic, each.partition))

@@ -41,7 +41,7 @@ class Wanted:
     group: str | None = None
     transactional_id: str | None = None
     registry: RegistryConfig | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All settings that the user has given, a producer's too, with Kafka's names."""
 
 

@@ -388,7 +388,13 @@ class Connection:
         except KafkaError:
             contacts.disagreed(self.address)
             raise
-        if exchange.api_versions_version < highest:
+        if exchange.api_versions_version == highest:
+            return
+        if self._identity is not None and exchange.supports(ApiVersionsRequest, highest):
+            contacts.disagreed(
+                self.address
+            )  # It has hung up before. The next connection is checked.
+        else:
             contacts.agreed(self.address, exchange.api_versions_version)
 
     def give_up(self, reason: str) -> RequestTimeoutError:

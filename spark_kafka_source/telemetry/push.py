@@ -15,6 +15,7 @@ from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     BrokerError,
+    ClosedError,
     KafkaError,
     KafkaTimeoutError,
     ProtocolError,
@@ -101,15 +102,19 @@ class Telemetry:
 
     def want(self) -> None:
         """Ask for the id now, also if no broker is connected yet."""
-        if self.client_instance_id is None and not self._is_stopped:
-            self.settled.clear()
+        self.settled.clear()  # First: the client's thread may find the id at this moment.
+        if self.client_instance_id is not None or self._is_stopped:
+            self.settled.set()
+        else:
             self._is_wanted = self._is_hurried = True
 
     def found_id(self, timeout_ms: int) -> uuid.UUID:
         """Return the id, or raise why there is none, after a wait of so many milliseconds."""
         if self.client_instance_id is not None:
             return self.client_instance_id
-        if isinstance(self.error, UnsupportedVersionError) or self._is_stopped:
+        if self._is_stopped and self.error is None:
+            raise ClosedError("the client was closed before a broker gave it an id")
+        if _has_no_telemetry(self.error) or self._is_stopped:
             raise UnsupportedVersionError(f"No broker gave a client instance id: {self.error}")
         text = f"No broker gave a client instance id within {timeout_ms} ms"
         raise KafkaTimeoutError(f"{text}; the last error: {self.error}" if self.error else text)
@@ -147,7 +152,7 @@ class Telemetry:
             logger.debug("Metrics for brokers: %s", error)
             pause_seconds = self._after(error)
             self.error, self._subscription, self._broker = error, None, None
-            if self._is_stopped or isinstance(error, UnsupportedVersionError):
+            if self._is_stopped or _has_no_telemetry(error):
                 self.settled.set()
             return pause_seconds
         self.error, self._failures = None, 0
@@ -160,6 +165,7 @@ class Telemetry:
         if answer.error_code:
             raise refusal(answer.error_code, _ASK)
         self.client_instance_id = known_id or _checked(answer.client_instance_id)
+        self._is_hurried = False
         self.settled.set()
         found = Subscription.of(answer, self._collection.figures, self._refused_codecs)
         self._interval_seconds = found.push_interval_ms / 1000
@@ -271,6 +277,7 @@ class Telemetry:
         The wait ends at the deadline in any case.
         """
         self._is_stopped = True
+        self.settled.set()
         until = Deadline.after_ms(_LAST_PUSH_MS)
         until = Deadline.first(until, deadline or until)
         if self._running is not None:
@@ -290,6 +297,11 @@ class Telemetry:
             logger.debug("Last metrics for brokers: %s", error)
         except Exception:
             logger.exception("The last metrics were not pushed to a broker")
+
+
+def _has_no_telemetry(error: KafkaError | None) -> bool:
+    is_refused = isinstance(error, BrokerError) and error.error == _NO_TELEMETRY
+    return is_refused or isinstance(error, UnsupportedVersionError)
 
 
 def _checked(client_instance_id: uuid.UUID) -> uuid.UUID:

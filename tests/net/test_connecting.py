@@ -17,6 +17,7 @@ from spark_kafka_source.net import (
     Connection,
     ConnectionSettings,
     Deadline,
+    Identity,
     RequestTimeoutError,
 )
 from spark_kafka_source.net.contacts import Contacts
@@ -42,11 +43,17 @@ def broker() -> Iterator[MemoryBroker]:
 
 
 def connect(
-    address: Address, settings: ConnectionSettings | None = None, contacts: Contacts | None = None
+    address: Address,
+    settings: ConnectionSettings | None = None,
+    contacts: Contacts | None = None,
+    identity: Identity | None = None,
 ) -> Connection:
-    deadline = Deadline.after_ms(30_000)
     return Connection.connect(
-        address, settings or ConnectionSettings(), deadline, contacts=contacts
+        address,
+        settings or ConnectionSettings(),
+        Deadline.after_ms(30_000),
+        contacts=contacts,
+        identity=identity,
     )
 
 
@@ -100,6 +107,18 @@ def test_a_broker_that_hangs_up_is_asked_in_another_version(broker: MemoryBroker
         connection.close()
     # It knows version 4. Before a login, Kafka hangs up on a second question, so it is not asked.
     assert asked_versions(broker)[4:] == [3, 3]
+
+
+def test_a_hang_up_does_not_end_the_checks_of_an_address(broker: MemoryBroker) -> None:
+    """KIP-1242. Brokers hang up at a restart, and then addresses may lead elsewhere."""
+    broker.cluster.cluster_id = "ours"
+    contacts, right = Contacts(), Identity("ours", 0)
+    broker.control(ApiVersionsRequest, Action.CLOSE)
+    with pytest.raises(ConnectionFailedError):
+        connect(broker.address(), contacts=contacts, identity=right)
+    for _ in range(2):
+        connect(broker.address(), contacts=contacts, identity=right).close()
+    assert asked_versions(broker) == [5, 3, 5]
 
 
 def test_a_version_that_is_refused_for_good_is_not_kept(broker: MemoryBroker) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source import KafkaProducer
 from spark_kafka_source.client import Cluster, KafkaClient
 from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
 from spark_kafka_source.net import Address, Conversations, keep_asking
 from spark_kafka_source.producer.leaders import Leaders
-from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.memory_broker import ONE_TRY, MemoryBroker
 from tests.net.ports import LOOPBACK, refused_port
@@ -130,3 +131,24 @@ def test_what_is_old_is_asked_for_again_and_serves_meanwhile(
     assert looking.node(T0) == 0
     looking.look(T0)
     assert looking.node(T0) == 1
+
+
+def test_a_producer_goes_on_in_a_cluster_that_was_set_up_anew(broker: MemoryBroker) -> None:
+    """KIP-1242: the brokers are told that they are of another cluster, and say so."""
+    broker.cluster.cluster_id = "before"
+    with KafkaProducer(bootstrap_servers=str(broker.address())) as producer:
+        producer.send("t", b"1").result(30)
+        broker.cluster.cluster_id = "after"
+        for node_id in range(2):
+            broker.hang_up(node_id)
+        producer.send("t", b"2").result(30)
+
+
+def test_a_producer_asks_the_bootstrap_servers_where_a_broker_asks_for_it(
+    broker: MemoryBroker,
+) -> None:
+    """KIP-1102."""
+    required = MetadataResponse(error_code=error_named("REBOOTSTRAP_REQUIRED").code)
+    broker.control(MetadataRequest, required, times=3)
+    with KafkaProducer(bootstrap_servers=str(broker.address())) as producer:
+        producer.send("t", b"1").result(30)
