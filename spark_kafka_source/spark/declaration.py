@@ -82,6 +82,10 @@ def read_options(config_type: type[T], texts: Texts, **known: object) -> T:
     return config_type(**known, **found)
 
 
+RACK_OPTION = "kafka.client.rack"
+"""A setting of readers and of writers, whose two configurations each declare it."""
+
+
 def of_kafka(
     config_type: type[Any],
     use: Use,

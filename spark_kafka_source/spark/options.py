@@ -15,7 +15,7 @@ from spark_kafka_source.net import (
     TokenProvider,
 )
 from spark_kafka_source.spark import sasl_options, typed
-from spark_kafka_source.spark.declaration import Option, Use, of_kafka
+from spark_kafka_source.spark.declaration import RACK_OPTION, Option, Use, of_kafka
 from spark_kafka_source.spark.kinds import Texts, as_written, like
 from spark_kafka_source.spark.redaction import Redaction, hiding
 from spark_kafka_source.spark.without_effect import (
@@ -37,6 +37,13 @@ KAFKAS_OF_BOTH: Options = (
     *of_kafka(TlsSettings, Use.BOTH),
     *sasl_options.OPTIONS,
     *typed.OF_TLS,
+    Option(
+        RACK_OPTION,
+        like(""),
+        "where this runs, in the words of the brokers' `broker.rack`: reads come from a replica"
+        " in the same rack (KIP-392); for writes see `kafka.partitioner.rack.aware`",
+        Use.BOTH,
+    ),
 )
 """Kafka's own settings of readers and writers, as `ClientConfig` and others declare them.
 

@@ -263,7 +263,9 @@ def test_an_old_broker(broker: MemoryBroker, coordinator: BlockingCoordinator) -
     coordinator.add_partitions(producer, [T0])
     coordinator.add_offsets(producer, GROUP)
     coordinator.commit_offsets(producer, NOBODY, {T0: OffsetAndMetadata(1)})
-    with pytest.raises(UnsupportedVersionError, match="generation_id is set, which version 2"):
+    with pytest.raises(
+        UnsupportedVersionError, match="generation_id_or_member_epoch is set, which version 2"
+    ):
         coordinator.commit_offsets(producer, Member(GROUP, "m", 1), {T0: OffsetAndMetadata(2)})
     coordinator.end(producer, commit=True)
     assert broker.cluster.committed[GROUP] == {T0: 1}

@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.metrics.MetricsReporter;
-import org.apache.kafka.common.telemetry.internals.ClientTelemetryUtils;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporterProvider;
 import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
+import org.apache.kafka.shaded.io.opentelemetry.proto.metrics.v1.MetricsData;
 
 /**
  * A broker's receiver of client metrics, which appends each push as a line to a file: client id,
@@ -29,7 +29,12 @@ public class Receiver implements MetricsReporter, ClientTelemetryExporterProvide
 
     @Override
     public synchronized void exportMetrics(ClientTelemetryContext context, ClientTelemetryPayload payload) {
-        byte[] metrics = ClientTelemetryUtils.deserializeMetricsData(payload.data()).toByteArray();
+        byte[] metrics;
+        try {
+            metrics = MetricsData.parseFrom(payload.data()).toByteArray();
+        } catch (IOException error) {
+            throw new IllegalStateException(error);
+        }
         AuthorizableRequestContext request = context.authorizableRequestContext();
         String line = String.join(" ",
             request.clientId(),

@@ -20,6 +20,7 @@ from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.producer.config import SETTINGS_BY_CLASS, ProducerConfig
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.spark.declaration import (
+    RACK_OPTION,
     Option,
     Use,
     combined,
@@ -150,7 +151,11 @@ class SinkOptions:
 OPTIONS: tuple[Option[Any], ...] = options_of(SinkOptions)
 
 OF_KAFKA: tuple[Option[Any], ...] = (
-    *(each for each in of_kafka(ProducerConfig, Use.WRITE) if each.name not in _OF_TRANSACTIONS),
+    *(
+        each
+        for each in of_kafka(ProducerConfig, Use.WRITE)
+        if each.name not in (*_OF_TRANSACTIONS, RACK_OPTION)
+    ),
     Option(
         _PARTITIONER_CLASS,
         parsed(", ".join(f"`{each}`" for each in SETTINGS_BY_CLASS), lambda _, text: text),

@@ -15,6 +15,7 @@ from spark_kafka_source.net import (
 from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
 from spark_kafka_source.settings import Settings
 from spark_kafka_source.spark.declaration import (
+    RACK_OPTION,
     Option,
     Use,
     combined,
@@ -257,7 +258,9 @@ OPTIONS: tuple[Option[Any], ...] = (
     Option("groupIdPrefix", like(""), "accepted, without effect"),
 )
 
-OF_KAFKA: tuple[Option[Any], ...] = of_kafka(FetchConfig, Use.READ)
+OF_KAFKA: tuple[Option[Any], ...] = tuple(
+    each for each in of_kafka(FetchConfig, Use.READ) if each.name != RACK_OPTION
+)
 """Kafka's settings that only a reader has."""
 
 OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
