@@ -10,7 +10,6 @@ import confluent_kafka as ck
 
 from spark_kafka_source import KafkaAdmin, OffsetSpec, TopicPartition
 from spark_kafka_source.testing import LocalKafka, resolve
-from spark_kafka_source.testing.jars import KAFKA_VERSION
 from tests.spark.traffic import TIMEOUT_SECONDS, wait_until
 
 FIRST_MS = 1_700_000_000_000
@@ -21,6 +20,8 @@ SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 2_000
 _STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 _OFTEN_MS = "200"
+_KAFKA = "4.3.1"
+"""The newest Kafka whose jar of kafka-storage's tests is published."""
 
 Row = tuple[int, int, bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ...]]
 """Partition, offset, key, value, milliseconds since 1970, headers."""
@@ -83,7 +84,7 @@ class TieredKafka:
 @contextmanager
 def tiered_kafka(folder: Path) -> Iterator[TieredKafka]:
     """Run a broker. `LocalTieredStorage` is in the tests' jar of kafka-storage."""
-    (jar,) = resolve([f"org.apache.kafka:kafka-storage:{KAFKA_VERSION}:test"], transitive=False)
+    (jar,) = resolve([f"org.apache.kafka:kafka-storage:{_KAFKA}:test"], transitive=False)
     properties = {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": _STORAGE,
@@ -96,7 +97,7 @@ def tiered_kafka(folder: Path) -> Iterator[TieredKafka]:
         "log.retention.check.interval.ms": _OFTEN_MS,
         "log.initial.task.delay.ms": _OFTEN_MS,
     }
-    with LocalKafka(properties=properties) as kafka:
+    with LocalKafka(version=_KAFKA, properties=properties) as kafka:
         yield TieredKafka(kafka, folder)
 
 
