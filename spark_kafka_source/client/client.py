@@ -356,7 +356,7 @@ class KafkaClient:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = await self.send_to_any(request, deadline, but=but)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
-            self.cluster.brokers = {}
+            self.cluster.forget_brokers()
             self.connections.close_all()
             raise RebootstrapError("the broker that was asked for metadata left the cluster")
         topics = self.cluster.update(response)

@@ -152,6 +152,10 @@ class Cluster:
             return None
         return Identity(self.cluster_id, node_ids[0])
 
+    def forget_brokers(self) -> None:
+        """Forget all brokers, so that the bootstrap addresses are asked next."""
+        self.brokers = {}
+
     def forget_leaders(self) -> None:
         """Mark all topics to be asked for again, as after an error that says a leader moved."""
         with self._lock:

@@ -174,7 +174,7 @@ class Connections:
             connection = dial.connection()
         except RebootstrapError:
             if self._checked_by is not None:
-                self._checked_by.brokers = {}
+                self._checked_by.forget_brokers()
             raise
         connections = self._open.setdefault(dial.address, [])
         if connection not in connections:

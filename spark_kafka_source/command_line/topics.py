@@ -15,11 +15,7 @@ from spark_kafka_source.admin import (
 from spark_kafka_source.admin.refusals import TOPIC_CONFIGS
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
-from spark_kafka_source.errors import (
-    ConfigurationError,
-    KafkaError,
-    TopicNotFoundError,
-)
+from spark_kafka_source.errors import ConfigurationError, KafkaError, TopicNotFoundError
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.topic_partition import TopicPartition
 

@@ -391,9 +391,8 @@ class Connection:
         if exchange.api_versions_version == highest:
             return
         if self._identity is not None and exchange.supports(ApiVersionsRequest, highest):
-            contacts.disagreed(
-                self.address
-            )  # It has hung up before. The next connection is checked.
+            # It hung up before, as at a restart. The next connection has the check again.
+            contacts.disagreed(self.address)
         else:
             contacts.agreed(self.address, exchange.api_versions_version)
 
