@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.aio.aio_consumer import AIOConsumer
     from spark_kafka_source.aio.aio_producer import AIOProducer
+    from spark_kafka_source.client.cluster import PartitionInfo
     from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
-    from spark_kafka_source.client.partition_info import PartitionInfo
     from spark_kafka_source.client.prometheus import PrometheusReporter
     from spark_kafka_source.consumer.consumer_records import (
         ConsumerRecord,
@@ -57,7 +57,13 @@ if TYPE_CHECKING:
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.producer.parcel import SendFuture
     from spark_kafka_source.secret import Secret
-    from spark_kafka_source.spark import KafkaDataSource, LagListener, encode, register
+    from spark_kafka_source.spark import (
+        KafkaDataSource,
+        LagListener,
+        PrometheusLagListener,
+        encode,
+        register,
+    )
     from spark_kafka_source.topic_partition import TopicPartition
     from spark_kafka_source.typed.errors import BadRecordError
 
@@ -93,6 +99,7 @@ __all__ = [
     "OffsetSpec",
     "PartitionInfo",
     "ProducerFencedError",
+    "PrometheusLagListener",
     "PrometheusReporter",
     "RebalanceProtocol",
     "RecordDeserializationError",
@@ -123,8 +130,8 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "admin": "AlterConfigOp ConfigResource KafkaAdmin NewTopic OffsetSpec Shift",
             "aio.aio_consumer": "AIOConsumer",
             "aio.aio_producer": "AIOProducer",
+            "client.cluster": "PartitionInfo",
             "client.metrics": "KafkaMetric MetricsReporter",
-            "client.partition_info": "PartitionInfo",
             "client.prometheus": "PrometheusReporter",
             "consumer.consumer_records": "ConsumerRecord ConsumerRecords MixedColumnsError",
             "consumer.deserializers": "RecordDeserializationError",
@@ -149,7 +156,7 @@ if not TYPE_CHECKING:  # A consumer needs no PySpark, and a source needs no cons
             "producer.kafka_producer": "KafkaProducer",
             "producer.parcel": "SendFuture",
             "secret": "Secret",
-            "spark": "KafkaDataSource LagListener encode register",
+            "spark": "KafkaDataSource LagListener PrometheusLagListener encode register",
             "topic_partition": "TopicPartition",
             "typed.errors": "BadRecordError",
         },

@@ -29,26 +29,26 @@ CREATE_IT = "Create it, as with `spark-kafka-source topics create` or `KafkaAdmi
 """The advice for a topic that does not exist."""
 
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-_TO_READ = {
+_TO_READ_TOPICS = {
     "TOPIC_AUTHORIZATION_FAILED": (
         "READ on topic {topic!r} (DESCRIBE comes with it). Have it granted, or leave the topic out"
     ),
 }
-_OF_EACH = {
+_TO_USE_TRANSACTIONS = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
         "WRITE on transactional id {transactional_id!r} (DESCRIBE comes with it). Have it granted, "
         "or give another 'kafka.transactional.id'"
     ),
 }
-_NEEDED: Mapping[Access, Mapping[str, str]] = {
-    Access.ADMIN: _TO_READ,
+_RIGHTS: Mapping[Access, Mapping[str, str]] = {
+    Access.ADMIN: _TO_READ_TOPICS,
     Access.READ: {
-        **_TO_READ,
+        **_TO_READ_TOPICS,
         "GROUP_AUTHORIZATION_FAILED": (
             "READ on group {group_id!r} (DESCRIBE comes with it). Have it granted, or give another "
             "'kafka.group.id'"
         ),
-        **_OF_EACH,
+        **_TO_USE_TRANSACTIONS,
     },
     Access.WRITE: {
         "TOPIC_AUTHORIZATION_FAILED": (
@@ -63,13 +63,13 @@ _NEEDED: Mapping[Access, Mapping[str, str]] = {
             "IDEMPOTENT_WRITE on the cluster, or, from Kafka 2.8 on, WRITE on any topic. Have it "
             "granted, or set 'kafka.enable.idempotence' to false"
         ),
-        **_OF_EACH,
+        **_TO_USE_TRANSACTIONS,
     },
 }
 """The needed right and the advice, by the name of the error."""
 
 
-def lacking(
+def missing_right(
     error: ErrorCode,
     *,
     topic: str = "",
@@ -82,7 +82,7 @@ def lacking(
     The error decides which of the names is in the text. Returns None for an error that is no
     denial, and if that name is not given.
     """
-    needed = _NEEDED[access].get(error.name)
+    needed = _RIGHTS[access].get(error.name)
     if needed is None:
         return None
     names = {"topic": topic, "group_id": group_id, "transactional_id": transactional_id}
@@ -94,7 +94,7 @@ def lacking(
 def refusal(
     code: int | ErrorCode,
     what: str,
-    said: str | None = None,
+    message: str | None = None,
     *,
     advice: str | None = None,
     topic: str = "",
@@ -104,14 +104,14 @@ def refusal(
 ) -> BrokerError:
     """Return the error for a code in the answer to the request that `what` names.
 
-    `said` is the broker's own text. After it comes the advice: the given one, or the right that the
-    user lacks if the code is a denial (see `lacking`).
+    `message` is the broker's own text. After it comes `advice`, or for a denial the right that the
+    user lacks (see `missing_right`).
     """
     error = code if isinstance(code, ErrorCode) else error_code(code)
-    advice = advice or lacking(
+    advice = advice or missing_right(
         error, topic=topic, group_id=group_id, transactional_id=transactional_id, access=access
     )
-    text = (said or "").strip().rstrip(".")
+    text = (message or "").strip().rstrip(".")
     if text and advice:
         advice = advice[0].upper() + advice[1:]
     return BrokerError(error, what, ". ".join(filter(None, (text, advice))) or None)

@@ -17,10 +17,10 @@ C = TypeVar("C", bound=type[Any])
 
 _SPECIAL = frozenset({"__enter__", "__iter__"})
 _CHECKING = frozenset({"send"})
-"""The methods that compare `This.pid` themselves: a call for each record is dear."""
+"""The methods that compare `ThisProcess.pid` themselves: a call for each record is dear."""
 
 
-class This:
+class ThisProcess:
     """The present process, for calls for which a system call is dear.
 
     It hears of Python's forks, but not of each fork of a server in C that embeds Python.
@@ -34,7 +34,7 @@ class This:
         cls.pid = os.getpid()
 
 
-os.register_at_fork(after_in_child=This.changed)
+os.register_at_fork(after_in_child=ThisProcess.changed)
 
 
 class ForkedError(LocalError):

@@ -6,9 +6,9 @@ its code within `spelt`, and errors made there show its own names.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar, copy_context
+from threading import Thread
 from types import MappingProxyType
 
 Spelling = Mapping[str, str]
@@ -41,8 +41,8 @@ class spelt:  # noqa: N801  # A block's name, as `suppress` is.
     """Name settings by this spelling in errors made within the block.
 
     If fronts are nested, the spelling of the outermost one counts: users see its names. A thread
-    that is started within the block needs `contextvars.copy_context().run`. It is no generator, as
-    each record of `send` passes one.
+    that is made within the block needs `daemon`. It is no generator, as each `poll` passes one;
+    `send` passes one only where it may wait or refuse.
     """
 
     __slots__ = ("_spelling", "_token")
@@ -57,15 +57,6 @@ class spelt:  # noqa: N801  # A block's name, as `suppress` is.
         _current.reset(self._token)
 
 
-@contextmanager
-def renamed(names: Spelling) -> Iterator[None]:
-    """Give these settings other names in errors made within the block.
-
-    The front's spelling then applies to the new names.
-    """
-    outer = _current.get()
-    token = _current.set({**outer, **{name: outer.get(to, to) for name, to in names.items()}})
-    try:
-        yield
-    finally:
-        _current.reset(token)
+def daemon(target: Callable[[], object], name: str) -> Thread:
+    """Return a daemon thread whose errors and warnings name settings as this thread's do."""
+    return Thread(target=copy_context().run, args=[target], name=name, daemon=True)

@@ -14,9 +14,12 @@ A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time wit
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = "[0-9]{1,19}"
 _END = 2**63
-# In seconds these numbers are from 2001 to 2286. In milliseconds they are four months of 1970, long
-# before Kafka.
-_LIKE_SECONDS = range(10**9, 10**10)
+
+LIKE_SECONDS = range(10**9, 10**10)
+"""Numbers that must be seconds, from 2001 to 2286.
+
+In milliseconds they are four months of 1970, long before Kafka.
+"""
 
 
 def parse_timestamp(
@@ -46,7 +49,7 @@ def parse_timestamp(
 
 def refuse_seconds(option: str, number: int, where: str = "", *values: str | int) -> None:
     """Raise `ConfigurationError` for a number that must be seconds, not milliseconds."""
-    if number in _LIKE_SECONDS:
+    if number in LIKE_SECONDS:
         raise ConfigurationError(
             option,
             f"found {{}}{where}, which is {{}} in milliseconds. In seconds it is {{}}: write {{}}",

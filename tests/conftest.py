@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from spark_kafka_source import testing
+from spark_kafka_source import KafkaAdmin, testing
 from spark_kafka_source.testing import LocalKafka, LocalRegistry
 
-pytest_plugins = ["tests.spark_session"]
+pytest_plugins = ["tests.fixtures", "tests.spark_session"]
 
 # A busy machine is slow, and a new one builds its tables first. This is no failure.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,8 +32,17 @@ def kafka_jars() -> list[Path]:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[LocalKafka]:
     """Run one broker for all tests. Leave it running, and use your own topics and groups."""
-    # A broker forgets empty groups every ten minutes. Some tests check that a group exists.
-    with LocalKafka(properties={"offsets.retention.check.interval.ms": "86400000"}) as kafka:
+    properties = {
+        # A broker forgets empty groups every ten minutes. Some tests check that a group exists.
+        "offsets.retention.check.interval.ms": "86400000",
+        # After three seconds in which the machine lets it do nothing it would lead no partition.
+        "broker.session.timeout.ms": "60000",
+    }
+    with LocalKafka(properties=properties) as kafka:
+        # The first question about a group makes the topic of commits. A busy machine may need more
+        # time for this than a query has for its commit.
+        with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+            admin.list_group_offsets("of-nobody")
         yield kafka
 
 

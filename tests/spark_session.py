@@ -1,5 +1,6 @@
 """One SparkSession for all tests of `spark` and `parity`. Queries end with their test."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka, peer_jars
-from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events
 
 SPARK_WITH_PEER = "4.2.0"
 """The newest Spark whose own Kafka connector is published."""
@@ -25,6 +26,9 @@ Run = Callable[[DataFrame, Batches], StreamingQuery]
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Run a small, silent session with our data source, and Spark's own Kafka source if it fits."""
+    # A function of a query may fail after its test has stopped it. What the thread that called it
+    # says of that must not be in the log of the next test.
+    logging.getLogger("py4j").propagate = False
     directory = tmp_path_factory.mktemp("spark")
     # Otherwise Spark would use the python3 on the PATH, which may lack the tests' packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -38,6 +42,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.jars", ",".join(map(str, peer)))
         .config("spark.python.unix.domain.socket.enabled", "true")
+        # By default Python has 15 seconds to fetch the rows of `collect`, also on a busy machine.
+        .config("spark.python.authenticate.socketTimeout", "10m")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_kafka_source.denials import Access, lacking, refusal, topic_failure
+from spark_kafka_source.denials import Access, missing_right, refusal, topic_failure
 from spark_kafka_source.errors import TopicNotFoundError, error_named
 
 NAMES = {"topic": "t", "group_id": "g", "transactional_id": "i"}
@@ -26,7 +26,7 @@ NAMES = {"topic": "t", "group_id": "g", "transactional_id": "i"}
 def test_a_denial_names_the_right_and_the_way_out(
     access: Access, error: str, said: list[str]
 ) -> None:
-    text = lacking(error_named(f"{error}_AUTHORIZATION_FAILED"), access=access, **NAMES)
+    text = missing_right(error_named(f"{error}_AUTHORIZATION_FAILED"), access=access, **NAMES)
     assert text is not None
     assert text.startswith("the user needs ")
     assert [each for each in said if each not in text] == []
@@ -34,22 +34,22 @@ def test_a_denial_names_the_right_and_the_way_out(
 
 @pytest.mark.parametrize("access", Access)
 def test_what_is_no_denial_lacks_nothing(access: Access) -> None:
-    assert lacking(error_named("NOT_COORDINATOR"), access=access, **NAMES) is None
+    assert missing_right(error_named("NOT_COORDINATOR"), access=access, **NAMES) is None
 
 
 @pytest.mark.parametrize("error", ["TOPIC", "GROUP", "TRANSACTIONAL_ID"])
 def test_a_denial_of_what_has_no_name_here_names_no_right(error: str) -> None:
-    assert lacking(error_named(f"{error}_AUTHORIZATION_FAILED")) is None
+    assert missing_right(error_named(f"{error}_AUTHORIZATION_FAILED")) is None
 
 
 def test_one_who_administers_is_told_of_no_right_of_members_and_producers() -> None:
     for error, is_told in {"TOPIC": True, "GROUP": False, "TRANSACTIONAL_ID": False}.items():
         code = error_named(f"{error}_AUTHORIZATION_FAILED")
-        assert (lacking(code, access=Access.ADMIN, **NAMES) is not None) is is_told
+        assert (missing_right(code, access=Access.ADMIN, **NAMES) is not None) is is_told
 
 
 def test_one_who_reads_is_told_nothing_of_writing() -> None:
-    assert lacking(error_named("CLUSTER_AUTHORIZATION_FAILED")) is None
+    assert missing_right(error_named("CLUSTER_AUTHORIZATION_FAILED")) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import multiprocessing
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,28 +24,21 @@ from spark_kafka_source.protocol.messages.membership import LeaveGroupRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.registry import RegistryClient
-from spark_kafka_source.spark.kept import Kept
+from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.forking import PATIENCE_SECONDS, forking, in_child, raised_in_child
-from tests.memory_broker import MemoryBroker
-from tests.net.certificates import authority, certified_by
-from tests.net.ports import LOOPBACK
 from tests.registry.conftest import config
+from tools.certificates import authority, certified_by
+from tools.ports import LOOPBACK
 
-pytestmark = forking
+pytestmark = [forking, pytest.mark.memory(topics={"t": 2})]
 
 CLIENTS: list[type[Any]] = [KafkaAdmin, KafkaConsumer, KafkaProducer, RegistryClient]
 
 
 _ARGUMENTS = {"send": ("t",)}
 """The arguments of a method that checks the process itself."""
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t", 2)
-        yield broker
 
 
 def made(client: type[Any], broker: MemoryBroker) -> Any:
@@ -142,12 +135,14 @@ admin = KafkaAdmin(bootstrap_servers=servers)
 producer = KafkaProducer(bootstrap_servers=servers)
 producer.send("t", b"before").result(60)
 # Such a fork copies the interpreter's lock as it is. While another thread waits for it, the copy
-# may be of no use. So all others must sleep: the producer's thread, which waits for sockets.
+# may be of no use. So all others must sleep: the producer's thread, which waits for sockets. It is
+# in `select` also while it waits for that lock. So it gets time to go on before each look.
 def sleeping():
     frames = [frame for number, frame in sys._current_frames().items() if number != me]
     return [each.f_code.co_name for each in frames] == ["select"]
 
 me = threading.get_ident()
+time.sleep(0.01)
 while not sleeping():
     time.sleep(0.01)
 child = ctypes.PyDLL(None).fork()  # Holds the interpreter's lock, and tells it nothing.
@@ -343,7 +338,7 @@ def test_a_lock_that_a_thread_of_the_parent_holds_stays_there() -> None:
 
 def test_what_a_worker_keeps_is_not_kept_in_its_child() -> None:
     closed: list[int] = []
-    kept: Kept[str, list[int]] = Kept(lambda _: [], closed.append)  # type: ignore[arg-type]
+    kept: Pool[str, list[int]] = Pool(lambda _: [], closed.append)  # type: ignore[arg-type]
     item = kept.take("k")
     kept.put("k", item)
     item.append(1)

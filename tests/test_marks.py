@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.marks import Marks
+from tools.marks import Marks
 
 BEGIN, END = "<!-- a table (of two) -->", "<!-- end -->"
 MARKS = Marks(BEGIN, END)

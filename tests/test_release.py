@@ -1,14 +1,13 @@
 """The parts of a release that need no network."""
 
-import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from spark_kafka_source import __version__
-from tests.oldest import oldest
-from tests.release import PROJECT, check_changelog, copy_sources, with_whole_links
+from tests.documentation.repository import REPOSITORY, set_repository
+from tools.oldest import oldest
+from tools.release import PROJECT, check_changelog
+from tools.repository import repository_address
 
 
 @pytest.mark.parametrize(
@@ -37,20 +36,9 @@ def test_the_oldest_dependencies_are_those_of_the_project() -> None:
     assert found["pyspark"] == "4.0.*"
 
 
-def test_links_of_the_readme_work_on_a_package_index(tmp_path: Path) -> None:
-    copy_sources(tmp_path, "https://host/owner/name")
-    readme = (tmp_path / "README.md").read_text()
-    targets = re.findall(r"\]\(([^)]+)\)", readme)
-    assert len(targets) == len(re.findall(r"\]\(", (PROJECT / "README.md").read_text()))
-    assert all(each.startswith("https://") for each in targets)
-    at = f"https://host/owner/name/{{}}/v{__version__}"
-    assert f"[Writing]({at.format('blob')}/docs/writing.md)" in readme
-    assert f"]({at.format('raw')}/docs/images/scans.svg)" in readme
-    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
-    assert project["urls"] == {"Repository": "https://host/owner/name"}
-    assert project["scripts"]
-
-
-def test_other_links_stay() -> None:
-    text = "[a](https://b/c.md) [top](#top) [mail](mailto:a@b)"
-    assert with_whole_links(text, "https://host") == text
+def test_the_repository_is_one_setting(tmp_path: Path) -> None:
+    text = (PROJECT / "pyproject.toml").read_text()
+    assert set_repository(text) != text
+    for given, address in ((text, None), (set_repository(text), REPOSITORY)):
+        (tmp_path / "pyproject.toml").write_text(given)
+        assert repository_address(tmp_path) == address

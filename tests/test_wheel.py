@@ -1,14 +1,22 @@
 """The wheel for users: pure Python, with types, and found by Spark itself."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
 import pytest
+
+from spark_kafka_source import __version__
+from tests.documentation.repository import REPOSITORY, set_repository
 
 PROJECT = Path(__file__).parents[1]
 
@@ -57,12 +65,23 @@ def kept_files() -> list[str]:
     return subprocess.check_output(command, cwd=PROJECT, text=True).split("\0")[:-1]
 
 
+def built(sources: Path, directory: Path) -> Path:
+    """Return a wheel of these sources."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
+    subprocess.run([*command, str(directory), str(sources)], check=True, timeout=500)
+    return next(directory.glob("*.whl"))
+
+
+def metadata(wheel: Path) -> Message:
+    """Return the fields by which an index shows a wheel. The payload is the README."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        return message_from_string(archive.read(name).decode())
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
-    subprocess.run([*command, str(directory), str(PROJECT)], check=True, timeout=300)
-    return next(directory.glob("*.whl"))
+    return built(PROJECT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.mark.long
@@ -76,17 +95,63 @@ def test_is_pure_python_and_whole(wheel: Path) -> None:
 
 
 @pytest.mark.long
+def test_it_is_installed_and_imported(wheel: Path, tmp_path: Path) -> None:
+    """In a new environment, which takes the dependencies from this one."""
+    venv.create(tmp_path, with_pip=True)
+    python = tmp_path / "bin" / "python"
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*command, str(wheel)], check=True, timeout=500)
+    (site_packages,) = tmp_path.glob("lib/python*/site-packages")
+    (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    show = "import spark_kafka_source as s; s.KafkaConsumer; print(s.__file__, s.__version__)"
+    shown = subprocess.check_output([python, "-I", "-c", show], text=True, timeout=120).split()
+    assert shown == [str(site_packages / "spark_kafka_source" / "__init__.py"), __version__]
+
+
+@pytest.mark.long
+def test_an_index_shows_the_readme(wheel: Path) -> None:
+    """As it is while pyproject.toml has no address of the repository."""
+    shown = metadata(wheel)
+    assert shown["Description-Content-Type"] == "text/markdown"
+    if "Project-URL" not in shown:
+        assert shown.get_payload() == (PROJECT / "README.md").read_text()
+
+
+@pytest.mark.long
+def test_an_index_can_follow_all_links_once_the_repository_has_an_address(tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    for name in kept_files():
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, sources / name)
+    project, readme = sources / "pyproject.toml", sources / "README.md"
+    project.write_text(set_repository(project.read_text()))
+    others = "[a](https://b/c.md) [top](#top) [mail](mailto:a@b)\n"
+    before = readme.read_text()
+    readme.write_text(before + others)
+    shown = metadata(built(sources, tmp_path))
+    assert shown.get_all("Project-URL") == [f"Repository, {REPOSITORY}"]
+    text = str(shown.get_payload())
+    assert text.endswith(others)
+    targets = re.findall(r"\]\(([^)]+)\)", text.removesuffix(others))
+    assert len(targets) == before.count("](")
+    assert all(each.startswith("https://") for each in targets)
+    at = f"{REPOSITORY}/{{}}/v{__version__}/docs"
+    assert f"]({at.format('blob')}/writing.md)" in text
+    assert re.search(rf"!\[[^]]*\]\({at.format('raw')}/images/\w+\.svg\)", text)
+
+
+@pytest.mark.long
 def test_the_source_archive_is_whole(tmp_path: Path) -> None:
     """`pip` builds a wheel from it, with the build system in pyproject.toml."""
     backend = tmp_path / "hatchling"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "hatchling>=1.26"]
-    subprocess.run([*command, "--target", str(backend)], check=True, timeout=300)
+    subprocess.run([*command, "--target", str(backend)], check=True, timeout=500)
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(backend)},
         cwd=PROJECT,
         check=True,
-        timeout=120,
+        timeout=500,
     )
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -113,7 +178,7 @@ def test_a_strict_user_sees_its_types(wheel: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=500,
     )
 
     assert run.stdout.startswith("Success"), run.stdout + run.stderr
@@ -132,7 +197,7 @@ def test_spark_finds_it_without_registration(wheel: Path, tmp_path: Path) -> Non
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=500,
     ).stdout
 
     assert shown.startswith(str(tmp_path))

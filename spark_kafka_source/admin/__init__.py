@@ -17,13 +17,13 @@ if TYPE_CHECKING:
         GroupListing,
         MemberDescription,
     )
-    from spark_kafka_source.admin.held_up import HeldUpPartition, OpenWriter
+    from spark_kafka_source.admin.held_up_partitions import HeldUpPartition, OpenWriter
     from spark_kafka_source.admin.kafka_admin import KafkaAdmin
     from spark_kafka_source.admin.lag import GroupLag, PartitionLag
     from spark_kafka_source.admin.new_topics import NewTopic
     from spark_kafka_source.admin.offset_specs import OffsetSpec
     from spark_kafka_source.admin.reset import OffsetReset, OffsetResets
-    from spark_kafka_source.admin.targets import Shift
+    from spark_kafka_source.admin.reset_targets import Shift
     from spark_kafka_source.admin.topics import PartitionDescription, TopicDescription
     from spark_kafka_source.admin.transactions import TransactionDescription, TransactionListing
 
@@ -63,13 +63,13 @@ if not TYPE_CHECKING:
                 "GroupNotEmptyError GroupNotFoundError TopicExistsError TransactionNotFoundError"
             ),
             "group_descriptions": "GroupDescription GroupListing MemberDescription",
-            "held_up": "HeldUpPartition OpenWriter",
+            "held_up_partitions": "HeldUpPartition OpenWriter",
             "kafka_admin": "KafkaAdmin",
             "lag": "GroupLag PartitionLag",
             "new_topics": "NewTopic",
             "offset_specs": "OffsetSpec",
             "reset": "OffsetReset OffsetResets",
-            "targets": "Shift",
+            "reset_targets": "Shift",
             "topics": "PartitionDescription TopicDescription",
             "transactions": "TransactionDescription TransactionListing",
         },

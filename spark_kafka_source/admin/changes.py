@@ -29,11 +29,11 @@ _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class Verdict(NamedTuple):
-    """The brokers' final answer for one topic or broker. `said` is their own text."""
+    """The brokers' final answer for one topic or broker. `message` is their own text."""
 
     resource: ConfigResource
     error: ErrorCode
-    said: str | None = None
+    message: str | None = None
     partitions: int = -1
     """The number of partitions that the topic has now; -1 if the answer does not have it."""
     may_be_done: bool = False
@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 def may_heal(error: ErrorCode) -> bool:
-    """Whether it is worth to ask again after this error. A topic that there is not stays so."""
+    """Whether it is worth asking again after this error. A missing topic stays missing."""
     return error.retriable and error != _UNKNOWN
 
 
@@ -62,51 +62,52 @@ async def ask_for_changes(
     there is no verdict at all.
     """
     resources = list(resources)
-    found: dict[ConfigResource, Verdict | KafkaError] = {}
-    maker = _Maker()
+    outcomes: dict[ConfigResource, Verdict | KafkaError] = {}
+    changing = _ChangingBroker()
     tried: set[ConfigResource] = set()
-    """Those that a broker may have changed: no answer says that it has not."""
+    """The resources that a broker may have changed: no answer says that it has not."""
     unsure: set[ConfigResource] = set()
 
-    def of_broker(mine: Sequence[ConfigResource]) -> Request[R]:
-        unsure.update(tried.intersection(mine))
-        tried.update(mine)
+    def of_broker(asked: Sequence[ConfigResource]) -> Request[R]:
+        unsure.update(tried.intersection(asked))
+        tried.update(asked)
         within = deadline.within_ms(client.config.connection.request_timeout_ms)
-        return request(mine, within.remaining_ms())
+        return request(asked, within.remaining_ms())
 
     def told(answer: R, _: Broker) -> Iterator[Told[ConfigResource, Verdict]]:
         all_verdicts = list(verdicts(answer))
-        maker.is_elsewhere = any(each.error == _NOT_CONTROLLER for each in all_verdicts)
-        for each in all_verdicts:
-            verdict = each._replace(may_be_done=each.resource in unsure)
-            if not may_heal(each.error):
-                yield Told(each.resource, verdict)
+        changing.is_elsewhere = any(each.error == _NOT_CONTROLLER for each in all_verdicts)
+        for verdict in all_verdicts:
+            resource, error = verdict.resource, verdict.error
+            known = verdict._replace(may_be_done=resource in unsure)
+            if not may_heal(error):
+                yield Told(resource, known)
                 continue
-            if each.error != _TIMED_OUT:  # Else it may still be done.
-                tried.discard(each.resource)
-            yield Told(each.resource, verdict, each.error.code, each.said)
+            if error != _TIMED_OUT:  # Else it may still be done.
+                tried.discard(resource)
+            yield Told(resource, known, error.code, verdict.message)
 
     try:
         await ask_each(
             client,
             what,
-            Role(maker.find, _waits, lambda _: {}),
+            Role(changing.find, _waits, lambda _: {}),
             resources,
             request=of_broker,
             answers=told,
             max_version=max_version,
             timeout_ms=deadline.remaining_ms(),
-            on_answer=found.update,
+            on_answer=outcomes.update,
         )
     except KafkaTimeoutError as error:
-        if not found:
+        if not outcomes:
             raise
-        found |= {each: error for each in resources if each not in found}
-    return found
+        outcomes |= {resource: error for resource in resources if resource not in outcomes}
+    return outcomes
 
 
 @dataclass(slots=True)
-class _Maker:
+class _ChangingBroker:
     """The broker that makes a change. For topics it is any, or the controller."""
 
     is_elsewhere: bool = False
@@ -115,24 +116,24 @@ class _Maker:
     async def find(
         self, client: KafkaClient, keys: Sequence[ConfigResource], deadline: Deadline
     ) -> dict[ConfigResource, Broker | BrokerError]:
-        """Return the broker to ask for each change: the one that is to change, or another.
+        """Return the broker to ask for each change: the broker that is to change, or another one.
 
         Another is one that has just answered: a broker that Metadata names may have frozen.
         """
-        found: dict[ConfigResource, Broker | BrokerError] = {}
-        for broker, mine in (await by_broker(client, keys, deadline)).items():
+        brokers: dict[ConfigResource, Broker | BrokerError] = {}
+        for broker, changes in (await by_broker(client, keys, deadline)).items():
             another = _controller if self.is_elsewhere else KafkaClient.responsive_broker
-            found |= dict.fromkeys(mine, broker or await another(client, deadline))
-        return found
+            brokers |= dict.fromkeys(changes, broker or await another(client, deadline))
+        return brokers
 
 
 async def _controller(client: KafkaClient, deadline: Deadline) -> Broker:
     answer = await client.send_to_any(MetadataRequest(topics=[]), deadline)
     client.cluster.update(answer)
-    found = client.cluster.brokers.get(answer.controller_id)
-    if found is None:
+    controller = client.cluster.brokers.get(answer.controller_id)
+    if controller is None:
         raise BrokerError(_NOT_CONTROLLER, "Metadata", "no broker knows the controller")
-    return found
+    return controller
 
 
 async def _waits(_: KafkaClient, __: Broker, ___: Sequence[ConfigResource]) -> bool:

@@ -94,30 +94,30 @@ async def describe_configs(
 ) -> dict[Given, Configs]:
     """Return configurations by resource. See `KafkaAdmin.describe_configs`."""
     several = [resources] if isinstance(resources, str | ConfigResource) else resources
-    given = {each: _resource("resources", each) for each in several}
-    wanted = [names] if isinstance(names, str) else names
-    if wanted is not None and not wanted:
+    given = {named: _resource("resources", named) for named in several}
+    chosen = [names] if isinstance(names, str) else names
+    if chosen is not None and not chosen:
         # Brokers would tell all.
         raise ConfigurationError("names", "has no name", "Give names, or leave it out for all")
 
     async def attempt(deadline: Deadline) -> dict[ConfigResource, Configs | BrokerError]:
-        found = await configs.describe_configs(
-            client, given.values(), deadline, wanted, documentation=documentation
+        answers = await configs.describe_configs(
+            client, given.values(), deadline, chosen, documentation=documentation
         )
-        for each in found.values():
-            if isinstance(each, BrokerError) and may_heal(each.error):
-                raise each
-        return found
+        for answer in answers.values():
+            if isinstance(answer, BrokerError) and may_heal(answer.error):
+                raise answer
+        return answers
 
     described = await client.retrying("DescribeConfigs", attempt, timeout_ms=timeout_ms)
-    shown: dict[Given, Configs] = {}
-    for each, resource in given.items():
-        found = described[resource]
-        if isinstance(found, BrokerError):
-            verdict = Verdict(resource, found.error, found.detail)
+    by_name: dict[Given, Configs] = {}
+    for named, resource in given.items():
+        answer = described[resource]
+        if isinstance(answer, BrokerError):
+            verdict = Verdict(resource, answer.error, answer.detail)
             raise await _failure(client, "DescribeConfigs", "DESCRIBE_CONFIGS", verdict)
-        shown[each] = found
-    return shown
+        by_name[named] = answer
+    return by_name
 
 
 async def alter_configs(
@@ -128,46 +128,52 @@ async def alter_configs(
 ) -> dict[Given, KafkaError | None]:
     """Change configurations. See `KafkaAdmin.alter_configs`."""
     given = _checked(changes)
-    wanted = {
-        given[each]: [_alterable(*change) for change in mine.items()]
-        for each, mine in changes.items()
+    edits = {
+        given[named]: [_alterable(*change) for change in of_resource.items()]
+        for named, of_resource in changes.items()
     }
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
     look_by = deadline.within_ms(LOOK_MS)
-    without_effect = await _without_effect(client, wanted, look_by)
-    wanted = {each: alterable for each, alterable in wanted.items() if each not in without_effect}
-    asked_by_key = {(each.type.value, each.name): each for each in wanted}
+    without_effect = await _without_effect(client, edits, look_by)
+    for resource in without_effect:
+        del edits[resource]
+    by_key = {(resource.type.value, resource.name): resource for resource in edits}
 
-    def request(mine: Sequence[ConfigResource], timeout_ms: int) -> IncrementalAlterConfigsRequest:
-        altered = [AlterConfigsResource(each.type.value, each.name, wanted[each]) for each in mine]
+    def request(asked: Sequence[ConfigResource], timeout_ms: int) -> IncrementalAlterConfigsRequest:
+        altered = [
+            AlterConfigsResource(resource.type.value, resource.name, edits[resource])
+            for resource in asked
+        ]
         return IncrementalAlterConfigsRequest(altered, validate_only)
 
     def verdicts(answer: IncrementalAlterConfigsResponse) -> Iterator[Verdict]:
-        for each in answer.responses:
-            resource = asked_by_key.get((each.resource_type, each.resource_name))
+        for response in answer.responses:
+            resource = by_key.get((response.resource_type, response.resource_name))
             if resource is not None:
-                yield Verdict(resource, error_code(each.error_code), each.error_message)
+                yield Verdict(resource, error_code(response.error_code), response.error_message)
 
-    await _warn_of_misspelt(client, wanted, look_by.remaining_ms())
+    await _warn_of_misspelt(client, edits, look_by.remaining_ms())
     try:
-        found = await ask_for_changes(client, _ALTER, wanted, request, verdicts, deadline=deadline)
+        outcomes = await ask_for_changes(
+            client, _ALTER, edits, request, verdicts, deadline=deadline
+        )
     except KafkaTimeoutError as error:
         if not without_effect:
             raise
-        found = dict.fromkeys(wanted, error)
+        outcomes = dict.fromkeys(edits, error)
     return {
-        each: without_effect[resource]
+        named: without_effect[resource]
         if resource in without_effect
-        else await _not_altered(client, changes[each], found[resource])
-        for each, resource in given.items()
+        else await _not_altered(client, changes[named], outcomes[resource])
+        for named, resource in given.items()
     }
 
 
 def _checked(changes: Any) -> dict[Any, ConfigResource]:
     check_mapping("changes", changes, "{'events': {'retention.ms': 86_400_000}}")
-    for mine in changes.values():
-        check_configs("changes", mine)
-    given = {each: _resource("changes", each) for each in changes}
+    for of_resource in changes.values():
+        check_configs("changes", of_resource)
+    given = {change: _resource("changes", change) for change in changes}
     if len(set(given.values())) < len(given):
         raise ConfigurationError("changes", "a resource is given twice", "Give each once")
     return given
@@ -192,36 +198,38 @@ def _alterable(name: str, change: Change) -> AlterableConfig:
 
 
 async def _not_altered(
-    client: KafkaClient, changes: Mapping[str, Change], found: Verdict | KafkaError
+    client: KafkaClient, changes: Mapping[str, Change], outcome: Verdict | KafkaError
 ) -> KafkaError | None:
-    if isinstance(found, KafkaError) or not found.error.code:
-        return found if isinstance(found, KafkaError) else None
-    values = (each.value if isinstance(each, AlterConfigOp) else each for each in changes.values())
-    secrets = [each for each in values if isinstance(each, Secret)]
-    return await _failure(client, _ALTER, "ALTER_CONFIGS", found, changed=changes, secrets=secrets)
+    if isinstance(outcome, KafkaError) or not outcome.error.code:
+        return outcome if isinstance(outcome, KafkaError) else None
+    values = (op.value if isinstance(op, AlterConfigOp) else op for op in changes.values())
+    secrets = [op for op in values if isinstance(op, Secret)]
+    return await _failure(
+        client, _ALTER, "ALTER_CONFIGS", outcome, changed=changes, secrets=secrets
+    )
 
 
 async def _failure(
     client: KafkaClient,
     request: str,
     right: str,
-    found: Verdict,
+    verdict: Verdict,
     *,
     changed: Iterable[str] = (),
     secrets: Iterable[Secret] = (),
 ) -> KafkaError:
-    is_topic = found.resource.type is ConfigResourceType.TOPIC
-    if found.error == _UNKNOWN and is_topic:
-        return await no_topic(client, found.resource.name)
-    advice = needed_right(found, right)
-    if found.error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
+    is_topic = verdict.resource.type is ConfigResourceType.TOPIC
+    if verdict.error == _UNKNOWN and is_topic:
+        return await no_topic(client, verdict.resource.name)
+    advice = needed_right(verdict, right)
+    if verdict.error.name in ("INVALID_CONFIG", "INVALID_REQUEST") and changed:
         advice = misspelt(changed, TOPIC_CONFIGS if is_topic else await _broker_configs(client))
-    return refused(request, found, advice, secrets)
+    return refused(request, verdict, advice, secrets)
 
 
 async def _without_effect(
     client: KafkaClient,
-    wanted: Mapping[ConfigResource, Sequence[AlterableConfig]],
+    edits: Mapping[ConfigResource, Sequence[AlterableConfig]],
     look_by: Deadline,
 ) -> dict[ConfigResource, KafkaError]:
     """Return why topics are not changed: a name to take away is none of theirs, nor of Kafka's.
@@ -229,9 +237,9 @@ async def _without_effect(
     Brokers say that it is done; they refuse to set it. Kafka's own names are not looked up. A topic
     that cannot be described is left to the brokers.
     """
-    found: dict[ConfigResource, KafkaError] = {}
-    for resource, changes in wanted.items():
-        away = {each.name for each in changes if each.config_operation == _DELETE} - TOPIC_CONFIGS
+    errors: dict[ConfigResource, KafkaError] = {}
+    for resource, changes in edits.items():
+        away = {op.name for op in changes if op.config_operation == _DELETE} - TOPIC_CONFIGS
         if not away or resource.type is not ConfigResourceType.TOPIC:
             continue
         try:
@@ -243,19 +251,21 @@ async def _without_effect(
         present = described[resource].keys()
         unknown = sorted(away - present)
         if unknown:
-            said = f"It has no {' and no '.join(map(repr, unknown))} to take away"
+            text = f"It has no {' and no '.join(map(repr, unknown))} to take away"
             advice = misspelt(unknown, TOPIC_CONFIGS | present)
-            found[resource] = refused(_ALTER, Verdict(resource, _INVALID_CONFIG, said), advice)
-    return found
+            errors[resource] = refused(_ALTER, Verdict(resource, _INVALID_CONFIG, text), advice)
+    return errors
 
 
 async def _warn_of_misspelt(
-    client: KafkaClient, wanted: Mapping[ConfigResource, Sequence[AlterableConfig]], look_ms: int
+    client: KafkaClient,
+    edits: Mapping[ConfigResource, Sequence[AlterableConfig]],
+    look_ms: int,
 ) -> None:
     """Warn of names like a broker's own. Brokers take all names: their plugins may have some."""
     names = {
         change.name
-        for resource, changes in wanted.items()
+        for resource, changes in edits.items()
         if resource.type is ConfigResourceType.BROKER
         for change in changes
         if not change.name.startswith(_OF_LISTENER)
@@ -269,9 +279,14 @@ async def _broker_configs(client: KafkaClient, look_ms: int = LOOK_MS) -> Collec
     """Return the names of Kafka's configurations of brokers, if a broker tells them now."""
     try:
         await metadata(client, [], timeout_ms=look_ms)
-        brokers = [ConfigResource.broker(each) for each in client.cluster.brokers][:1]
-        found = await describe_configs(client, brokers, timeout_ms=look_ms)
+        brokers = [ConfigResource.broker(broker) for broker in client.cluster.brokers][:1]
+        described = await describe_configs(client, brokers, timeout_ms=look_ms)
     except KafkaError:
         return ()
     # A name of a user's own has no type: it may be the misspelt one of an earlier call.
-    return [each for of in found.values() for each, entry in of.items() if entry.type != "UNKNOWN"]
+    return [
+        name
+        for found in described.values()
+        for name, entry in found.items()
+        if entry.type != "UNKNOWN"
+    ]

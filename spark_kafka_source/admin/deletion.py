@@ -16,7 +16,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
-from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
+from spark_kafka_source.topic_partition import TopicPartition, each_partition, partitions_by_topic
 
 
 async def delete_groups(
@@ -29,9 +29,9 @@ async def delete_groups(
 
 
 def _deleted(answer: DeleteGroupsResponse, _: Broker) -> Iterator[Told[CoordinatorKey, None]]:
-    for each in answer.results:
-        key = CoordinatorKey.of_group(each.group_id)
-        yield Told(key, None, each.error_code, each.error_message)
+    for result in answer.results:
+        key = CoordinatorKey.of_group(result.group_id)
+        yield Told(key, None, result.error_code, result.error_message)
 
 
 async def delete_offsets(
@@ -47,7 +47,7 @@ async def delete_offsets(
     request = OffsetDeleteRequest(
         group_id,
         [
-            OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(each) for each in numbers])
+            OffsetDeleteRequestTopic(name, list(map(OffsetDeleteRequestPartition, numbers)))
             for name, numbers in partitions_by_topic(partitions).items()
         ],
     )
@@ -57,7 +57,7 @@ async def delete_offsets(
     ) -> Iterator[Told[CoordinatorKey, OffsetDeleteResponse]]:
         yield Told(CoordinatorKey.of_group(group_id), answer, answer.error_code)
 
-    found = await ask_groups(
+    responses = await ask_groups(
         client,
         "OffsetDelete",
         [group_id],
@@ -65,7 +65,7 @@ async def delete_offsets(
         answers,
         wish="its offsets can be deleted",
     )
-    return _by_partition(group_id, partitions, unless_error(found[group_id]))
+    return _by_partition(group_id, partitions, unless_error(responses[group_id]))
 
 
 async def _partitions(
@@ -77,23 +77,19 @@ async def _partitions(
     """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
     committed = unless_error((await all_committed(client, [group_id]))[group_id])
-    found = {TopicPartition(*each) for each in given if not isinstance(each, str)}
-    return sorted(found | {each for each in committed if each.topic in given})
+    partitions = {TopicPartition(*each) for each in given if not isinstance(each, str)}
+    return sorted(partitions | {where for where in committed if where.topic in given})
 
 
 def _by_partition(
     group_id: str, partitions: Iterable[TopicPartition], answer: OffsetDeleteResponse
 ) -> dict[TopicPartition, KafkaError | None]:
-    codes = {
-        TopicPartition(topic.name, each.partition_index): each.error_code
-        for topic in answer.topics
-        for each in topic.partitions
-    }
-    found: dict[TopicPartition, KafkaError | None] = {}
+    codes = {where: row.error_code for where, row in each_partition(answer.topics)}
+    errors: dict[TopicPartition, KafkaError | None] = {}
     for where in partitions:
         what = f"OffsetDelete of {where} for group {group_id!r}"
         if where not in codes:
             raise ProtocolError(f"{what}: the answer leaves it out")
         code = codes[where]
-        found[where] = refusal(code, what, topic=where.topic) if code else None
-    return found
+        errors[where] = refusal(code, what, topic=where.topic) if code else None
+    return errors

@@ -63,11 +63,11 @@ class GroupNotEmptyError(RemoteError):
         )
 
 
-def unless_error(found: T | KafkaError) -> T:
+def unless_error(answer: T | KafkaError) -> T:
     """Return the answer. Raise the error that is in its place."""
-    if isinstance(found, KafkaError):
-        raise found
-    return found
+    if isinstance(answer, KafkaError):
+        raise answer
+    return answer
 
 
 def typed(error: BrokerError, group_id: str, wish: str) -> BrokerError | RemoteError:

@@ -100,13 +100,13 @@ async def list_groups(
     async def attempt(deadline: Deadline) -> list[GroupListing]:
         request = ListGroupsRequest(states_filter=list(states))
         answers = await ask_all_brokers(client, "ListGroups", request, deadline)
-        found = [each for answer in answers.values() for each in unless_error(answer).groups]
-        by_id = {each.group_id: _listing(each) for each in found}
-        return [by_id[each] for each in sorted(by_id)]
+        groups = [group for answer in answers.values() for group in unless_error(answer).groups]
+        by_id = {group.group_id: _listing(group) for group in groups}
+        return [by_id[group_id] for group_id in sorted(by_id)]
 
     listed = await client.retrying("ListGroups", attempt)
     # Filtered here, since brokers before KIP-848 know no types.
-    return [each for each in listed if not types or each.type in types]
+    return [listing for listing in listed if not types or listing.type in types]
 
 
 def _listing(group: ListedGroup) -> GroupListing:
@@ -119,9 +119,9 @@ async def describe_groups(
 ) -> dict[str, GroupDescription | KafkaError]:
     """Return each group, or its error. A group that does not exist has a `GroupNotFoundError`."""
     group_ids = list(dict.fromkeys(group_ids))
-    found: dict[str, GroupDescription | KafkaError] = {}
+    outcomes: dict[str, GroupDescription | KafkaError] = {}
     with contextlib.suppress(UnsupportedVersionError):  # Then they know of classic groups only.
-        found |= await ask_groups(
+        outcomes |= await ask_groups(
             client,
             "ConsumerGroupDescribe",
             group_ids,
@@ -130,16 +130,18 @@ async def describe_groups(
         )
     # None for a group that was not asked about.
     may_be_classic = (GroupNotFoundError, NoneType)
-    classic = [each for each in group_ids if isinstance(found.get(each), may_be_classic)]
+    classic = [
+        group_id for group_id in group_ids if isinstance(outcomes.get(group_id), may_be_classic)
+    ]
     told = partial(_told, _classic_group)
-    found |= await ask_groups(client, "DescribeGroups", classic, DescribeGroupsRequest, told)
-    return {each: _unless_dead(found[each]) for each in group_ids}
+    outcomes |= await ask_groups(client, "DescribeGroups", classic, DescribeGroupsRequest, told)
+    return {group_id: _unless_dead(outcomes[group_id]) for group_id in group_ids}
 
 
-def _unless_dead(found: GroupDescription | KafkaError) -> GroupDescription | KafkaError:
-    if isinstance(found, GroupDescription) and found.state == _DEAD:
-        return GroupNotFoundError(found.group_id)
-    return found
+def _unless_dead(outcome: GroupDescription | KafkaError) -> GroupDescription | KafkaError:
+    if isinstance(outcome, GroupDescription) and outcome.state == _DEAD:
+        return GroupNotFoundError(outcome.group_id)
+    return outcome
 
 
 def _told(
@@ -185,7 +187,9 @@ def _partitions(assignment: consumer_group_describe.Assignment) -> tuple[TopicPa
     topics = assignment.topic_partitions
     return tuple(
         sorted(
-            TopicPartition(topic.topic_name, each) for topic in topics for each in topic.partitions
+            TopicPartition(topic.topic_name, number)
+            for topic in topics
+            for number in topic.partitions
         )
     )
 
@@ -199,7 +203,7 @@ def _classic_group(group: group_admin.DescribedGroup, coordinator: Broker) -> Gr
         group.protocol_type,
         group.protocol_data,
         coordinator,
-        tuple(_classic_member(group.group_id, each, of_consumers) for each in group.members),
+        tuple(_classic_member(group.group_id, member, of_consumers) for member in group.members),
     )
 
 

@@ -22,12 +22,12 @@ from spark_kafka_source.admin.group_descriptions import (
     describe_groups,
     list_groups,
 )
-from spark_kafka_source.admin.held_up import HeldUpPartition, held_up
+from spark_kafka_source.admin.held_up_partitions import HeldUpPartition, held_up
 from spark_kafka_source.admin.lag import GroupLag, group_lag
 from spark_kafka_source.admin.new_topics import ConfigValue, NewTopic, topic_names
 from spark_kafka_source.admin.offset_specs import OffsetSpec, list_offsets, parsed_level
 from spark_kafka_source.admin.reset import OffsetResets, reset_offsets
-from spark_kafka_source.admin.targets import Target
+from spark_kafka_source.admin.reset_targets import Target
 from spark_kafka_source.admin.topic_changes import create_partitions, create_topics, delete_topics
 from spark_kafka_source.admin.topics import TopicDescription, describe_topics
 from spark_kafka_source.admin.transactions import (
@@ -338,21 +338,21 @@ class KafkaAdmin:
         `PrepareAbort`, `CompleteCommit`, `CompleteAbort`, `Empty`. Raises the error of a broker
         that does not answer, and `UnsupportedVersionError` before Kafka 3.0.
         """
-        found, failures = self._run(list_transactions, states)
+        listings, failures = self._run(list_transactions, states)
         for error in failures.values():
             raise error
-        return found
+        return listings
 
     def describe_transactions(
         self, transactional_ids: Iterable[str]
     ) -> list[TransactionDescription]:
         """Return the last transaction of each of these ids. Raises `TransactionNotFoundError`."""
-        found = []
-        for name, each in self._run(describe_transactions, transactional_ids).items():
-            if each is None:
+        descriptions = []
+        for name, description in self._run(describe_transactions, transactional_ids).items():
+            if description is None:
                 raise TransactionNotFoundError(name)
-            found.append(each)
-        return found
+            descriptions.append(description)
+        return descriptions
 
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
         """Return the last transaction of this id. Raises `TransactionNotFoundError`."""

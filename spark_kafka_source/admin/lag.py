@@ -6,8 +6,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from spark_kafka_source.admin.committed import Committed, all_committed
-from spark_kafka_source.admin.decision_offsets import is_decision
+from spark_kafka_source.admin.committed import Committed, all_committed, is_decision
 from spark_kafka_source.admin.errors import unless_error
 from spark_kafka_source.admin.group_descriptions import (
     GroupDescription,
@@ -66,7 +65,7 @@ _ARROW_TYPES = {
     "keeps_decision": pa.bool_(),
 }
 _SCHEMA = pa.schema(
-    [(each.name, _ARROW_TYPES.get(each.name, pa.string())) for each in fields(PartitionLag)]
+    [(column.name, _ARROW_TYPES.get(column.name, pa.string())) for column in fields(PartitionLag)]
 )
 
 
@@ -85,12 +84,12 @@ class GroupLag:
     @property
     def total(self) -> int | None:
         """Sum of the lags that are known; None if there is none, as where decisions are kept."""
-        known = [each.lag for each in self.rows if each.lag is not None]
+        known = [row.lag for row in self.rows if row.lag is not None]
         return sum(known) if known else None
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table with the fields of `PartitionLag` as columns."""
-        return pa.Table.from_pylist([asdict(each) for each in self.rows], schema=_SCHEMA)
+        return pa.Table.from_pylist([asdict(row) for row in self.rows], schema=_SCHEMA)
 
 
 async def group_lag(client: KafkaClient, groups: Collection[str | GroupDescription]) -> GroupLag:
@@ -99,27 +98,27 @@ async def group_lag(client: KafkaClient, groups: Collection[str | GroupDescripti
     Raises `GroupNotFoundError` and `BrokerError`.
     """
     if groups:
-        described = [each for each in groups if isinstance(each, GroupDescription)]
-        named = [each for each in groups if isinstance(each, str)]
-        found = await describe_groups(client, named)
-        described += map(unless_error, found.values())
+        described = [group for group in groups if isinstance(group, GroupDescription)]
+        named = [group for group in groups if isinstance(group, str)]
+        outcomes = await describe_groups(client, named)
+        described += map(unless_error, outcomes.values())
     else:
-        listed = [each.group_id for each in await list_groups(client) if each.has_offsets]
-        found = await describe_groups(client, listed)
+        listed = [group.group_id for group in await list_groups(client) if group.has_offsets]
+        outcomes = await describe_groups(client, listed)
         # One that has ended meanwhile, or may not be described, is left out.
-        described = [each for each in found.values() if isinstance(each, GroupDescription)]
-    return await _lag_of(client, {each.group_id: _owners(each) for each in described})
+        described = [group for group in outcomes.values() if isinstance(group, GroupDescription)]
+    return await _lag_of(client, {group.group_id: _owners(group) for group in described})
 
 
 async def _lag_of(client: KafkaClient, owners: Mapping[str, Owners]) -> GroupLag:
     committed = await all_committed(client, owners)
-    offsets = {group_id: unless_error(found) for group_id, found in committed.items()}
-    wanted = {group: sorted({*owners[group], *offsets[group]}) for group in sorted(owners)}
-    ranges = await log_ranges(client, chain.from_iterable(wanted.values()))
+    offsets = {group_id: unless_error(answer) for group_id, answer in committed.items()}
+    partitions_of = {group: sorted({*owners[group], *offsets[group]}) for group in sorted(owners)}
+    ranges = await log_ranges(client, chain.from_iterable(partitions_of.values()))
     return GroupLag(
         tuple(
             _row(group, where, offsets[group], owners[group], ranges[where])
-            for group, partitions in wanted.items()
+            for group, partitions in partitions_of.items()
             for where in partitions
         )
     )

@@ -62,29 +62,29 @@ def topic_names(option: str, names: str | Iterable[str]) -> list[str]:
     """Return names without repetitions. A text is one name. Raises `ConfigurationError`."""
     if not isinstance(names, str | Iterable):
         raise ConfigurationError(option, f"found {in_short(names)}", "Give a list of names")
-    found = [names] if isinstance(names, str) else list(names)
-    for each in found:
-        check_name(option, each)
-    return list(dict.fromkeys(found))
+    as_list = [names] if isinstance(names, str) else list(names)
+    for name in as_list:
+        check_name(option, name)
+    return list(dict.fromkeys(as_list))
 
 
 def new_topics(topics: Any) -> list[NewTopic]:
-    """Return topics to create. Raises `ConfigurationError` for what is none."""
+    """Return topics to create. Raises `ConfigurationError` for another object."""
     is_many = isinstance(topics, Iterable) and not isinstance(topics, str)
-    found = list(topics) if is_many else [topics]
-    for each in found if is_many else [None]:
-        if not isinstance(each, NewTopic):
+    as_list = list(topics) if is_many else [topics]
+    for topic in as_list if is_many else [None]:
+        if not isinstance(topic, NewTopic):
             expected = "Give a list of NewTopic, as [NewTopic('events')]"
             raise ConfigurationError("topics", f"found {in_short(topics)}", expected)
-    return found
+    return as_list
 
 
 def check_mapping(option: str, given: object, example: str) -> None:
     """Raise `ConfigurationError` unless it is a dict, as the example is."""
     if not isinstance(given, Mapping):
         # The type alone: a text may hold a password.
-        found = f"found a {type(given).__name__}"
-        raise ConfigurationError(option, found, f"Give a dict, as {example}")
+        problem = f"found a {type(given).__name__}"
+        raise ConfigurationError(option, problem, f"Give a dict, as {example}")
 
 
 def check_configs(option: str, configs: Any) -> None:
@@ -106,13 +106,13 @@ def whole_count(option: str, count: Any, most: int = _MOST_PARTITIONS) -> int:
 
 def _node_ids(replicas: Any) -> list[list[int]]:
     try:
-        found = [[index(each) for each in brokers] for brokers in replicas]
+        node_ids = [[index(broker) for broker in brokers] for brokers in replicas]
     except TypeError:
-        found = []
-    if not found or not all(found):
+        node_ids = []
+    if not node_ids or not all(node_ids):
         expected = "Give the node ids of each partition's brokers, as [[1, 2], [2, 3]]"
         raise ConfigurationError("replicas", f"found {in_short(replicas)}", expected)
-    return found
+    return node_ids
 
 
 def config_texts(configs: Mapping[str, ConfigValue]) -> dict[str, str]:

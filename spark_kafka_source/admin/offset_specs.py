@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_kafka_source.admin.topics import partitions_named
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.partition_arguments import checked_partitions
+from spark_kafka_source.consumer.arguments import checked_partitions
 from spark_kafka_source.errors import ConfigurationError, in_short
 from spark_kafka_source.fetch.offsets import (
     EARLIEST_TIMESTAMP,
@@ -98,8 +98,8 @@ async def list_offsets(
         for where, spec in zip(checked_partitions(specs), specs.values(), strict=True)
     }
     await partitions_named(client, timestamps)
-    found = await offsets_for_times(client, timestamps, isolation_level)
-    return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
+    offsets = await offsets_for_times(client, timestamps, isolation_level)
+    return {where: None if at.offset == NO_OFFSET else at for where, at in offsets.items()}
 
 
 def parsed_level(given: str) -> IsolationLevel:
@@ -114,5 +114,5 @@ def parsed_level(given: str) -> IsolationLevel:
 def _timestamp(where: TopicPartition, given: Any) -> int:
     if isinstance(given, OffsetSpec):
         return given.timestamp
-    found = f"found {{}} for {where}"
-    raise ConfigurationError("specs", found, "Give an OffsetSpec", in_short(given))
+    problem = f"found {{}} for {where}"
+    raise ConfigurationError("specs", problem, "Give an OffsetSpec", in_short(given))

@@ -41,19 +41,19 @@ async def ask_groups(
     empty group, or the broker's own. Raises `KafkaTimeoutError`, and `UnsupportedVersionError` if a
     broker does not have the API, or none of its versions up to `max_version`.
     """
-    found: dict[CoordinatorKey, A | BrokerError] = await ask_each(
+    by_key: dict[CoordinatorKey, A | BrokerError] = await ask_each(
         client,
         what,
         COORDINATOR,
         map(CoordinatorKey.of_group, group_ids),
-        request=lambda mine: request([each.key for each in mine]),
+        request=lambda keys: request([group.key for group in keys]),
         answers=answers,
         max_version=max_version,
         instead=lambda error: error,
     )
     return {
-        group.key: typed(each, group.key, wish) if isinstance(each, BrokerError) else each
-        for group, each in found.items()
+        group.key: typed(answer, group.key, wish) if isinstance(answer, BrokerError) else answer
+        for group, answer in by_key.items()
     }
 
 
@@ -63,12 +63,12 @@ async def ask_all_brokers(
     """Ask all brokers of the cluster once. Return each one's answer, or its error."""
     await client.topics([], deadline)
     requests = dict.fromkeys(client.cluster.brokers.values(), request)
-    found = await client.send_to_each(requests, deadline)
+    answers = await client.send_to_each(requests, deadline)
     return {
-        broker: refusal(each.error_code, f"{what} of broker {broker.node_id}")
-        if not isinstance(each, KafkaError) and each.error_code
-        else each
-        for broker, each in found.items()
+        broker: refusal(answer.error_code, f"{what} of broker {broker.node_id}")
+        if not isinstance(answer, KafkaError) and answer.error_code
+        else answer
+        for broker, answer in answers.items()
     }
 
 
@@ -76,7 +76,7 @@ async def metadata(
     client: KafkaClient, names: Iterable[str] | None, *, timeout_ms: int | None = None
 ) -> list[Topic]:
     """Return these topics (None: all), each perhaps with an error, as a broker knows them now."""
-    wanted = None if names is None else list(names)
+    topics = None if names is None else list(names)
     return await client.retrying(
-        "Metadata", lambda deadline: client.topics(wanted, deadline), timeout_ms=timeout_ms
+        "Metadata", lambda deadline: client.topics(topics, deadline), timeout_ms=timeout_ms
     )

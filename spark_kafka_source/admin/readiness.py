@@ -35,14 +35,14 @@ _NOT_YET = error_named("REQUEST_TIMED_OUT")
 
 
 async def why_not_served(
-    client: KafkaClient, partitions: Mapping[str, range], change: str, deadline: Deadline
+    client: KafkaClient, numbers: Mapping[str, range], change: str, deadline: Deadline
 ) -> dict[str, KafkaError]:
     """Wait until all brokers know these partitions, and their leaders serve them.
 
     The empty range from 0 on stands for all that a broker names. Returns the reason for each topic
     that is not served by the deadline. A topic that this user may not see is not waited for.
     """
-    left = dict(partitions)
+    left = dict(numbers)
     serving: dict[TopicPartition, OffsetAndTimestamp] = {}
 
     async def attempt(within: Deadline) -> None:
@@ -52,27 +52,27 @@ async def why_not_served(
                 del left[topic.name]
             else:
                 left[topic.name] = left[topic.name] or range(len(topic.partitions))
-        wanted = [TopicPartition(name, each) for name in left for each in left[name] or [0]]
-        for where in wanted:
+        partitions = [TopicPartition(name, number) for name in left for number in left[name] or [0]]
+        for where in partitions:
             client.cluster.leader(where)  # Raises `BrokerError` if there is none (yet).
         for answer in await _of_each_broker(client, left, within):
             _check_knows(answer, left)
         # A broker names itself the leader before it serves a partition. A producer that writes in
         # between may have its second batch stored and its first refused: Kafka's own sends the
         # first again until delivery.timeout.ms (KAFKA-14359).
-        asked = {each: LATEST_TIMESTAMP for each in wanted if each not in serving}
+        asked = {where: LATEST_TIMESTAMP for where in partitions if where not in serving}
         await offsets_for_times(
             client, asked, timeout_ms=within.remaining_ms(), on_answer=serving.update
         )
         left.clear()
 
     def is_served(name: str) -> bool:
-        found = {each.partition for each in serving if each.topic == name}
-        return bool(left[name]) and found.issuperset(left[name])
+        served = {partition.partition for partition in serving if partition.topic == name}
+        return bool(left[name]) and served.issuperset(left[name])
 
     why = f"{change}, but brokers do not serve it"
-    found = await _why_not(client, "leaders of topics", attempt, left, deadline, why=why)
-    return {name: error for name, error in found.items() if not is_served(name)}
+    errors = await _why_not(client, "leaders of topics", attempt, left, deadline, why=why)
+    return {name: error for name, error in errors.items() if not is_served(name)}
 
 
 async def why_not_gone(
@@ -124,25 +124,25 @@ async def _why_not(
 async def _of_each_broker(
     client: KafkaClient, names: Iterable[str], deadline: Deadline
 ) -> list[MetadataResponse]:
-    """Ask all brokers for these topics. Return the answers of those that answer within 2 s.
+    """Ask all brokers for these topics. Return the answers that come within 2 s.
 
     Raises the error of a broker that had no time to answer.
     """
-    wanted = [MetadataRequestTopic(name=each) for each in names]
-    if not wanted:
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    if not topics:
         return []
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
     requests = dict.fromkeys(client.cluster.brokers.values(), request)
     answers = await client.send_to_each(requests, deadline.within_ms(LONGEST_SILENCE_MS))
-    for each in answers.values():
-        if isinstance(each, KafkaError) and deadline.expired:
-            raise each
-    return [each for each in answers.values() if not isinstance(each, KafkaError)]
+    for answer in answers.values():
+        if isinstance(answer, KafkaError) and deadline.expired:
+            raise answer
+    return [answer for answer in answers.values() if not isinstance(answer, KafkaError)]
 
 
-def _check_knows(answer: MetadataResponse, wanted: Mapping[str, range]) -> None:
+def _check_knows(answer: MetadataResponse, partitions: Mapping[str, range]) -> None:
     for topic in answer.topics:
-        known = {each.partition_index for each in topic.partitions}
-        if topic.error_code or not known.issuperset(wanted.get(topic.name or "", ())):
+        known = {partition.partition_index for partition in topic.partitions}
+        if topic.error_code or not known.issuperset(partitions.get(topic.name or "", ())):
             error = error_code(topic.error_code) if topic.error_code else _UNKNOWN
             raise BrokerError(error, f"Metadata of {topic.name}", "a broker does not know all yet")

@@ -10,8 +10,8 @@ from spark_kafka_source.client.configs import ConfigResourceType
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import BrokerError, KafkaError, TopicNotFoundError
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.options.unknown import nearest
 from spark_kafka_source.secret import REDACTED, Secret
-from spark_kafka_source.settings import nearest
 
 _DENIALS = {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 # Advice is worth a look at the brokers, and no long wait.
@@ -62,30 +62,30 @@ TOPIC_CONFIGS = frozenset(
 
 
 def refused(
-    request: str, found: Verdict, advice: str | None = None, secrets: Iterable[Secret] = ()
+    request: str, verdict: Verdict, advice: str | None = None, secrets: Iterable[Secret] = ()
 ) -> BrokerError:
     """Return the error of a refusal: the broker's own text, without the secrets, and advice."""
-    said = found.said or ""
-    for each in secrets:
-        if each:
-            said = said.replace(each.reveal(), REDACTED)
-    return refusal(found.error, f"{request} of {found.resource}", said, advice=advice)
+    message = verdict.message or ""
+    for secret in secrets:
+        if secret:
+            message = message.replace(secret.reveal(), REDACTED)
+    return refusal(verdict.error, f"{request} of {verdict.resource}", message, advice=advice)
 
 
-def needed_right(found: Verdict, right: str) -> str | None:
+def needed_right(verdict: Verdict, right: str) -> str | None:
     """Return the right that the user needs after a denial; None for another error."""
-    if found.error.name not in _DENIALS:
+    if verdict.error.name not in _DENIALS:
         return None
-    is_topic = found.resource.type is ConfigResourceType.TOPIC
-    where = str(found.resource) if is_topic else "the cluster"
+    is_topic = verdict.resource.type is ConfigResourceType.TOPIC
+    where = str(verdict.resource) if is_topic else "the cluster"
     if right == "CREATE":
         where += ", or on the cluster"
     return f"the user needs {right} on {where}: have it granted"
 
 
-async def about_creation(client: KafkaClient, topic: NewTopic, found: Verdict) -> str | None:
+async def about_creation(client: KafkaClient, topic: NewTopic, verdict: Verdict) -> str | None:
     """Return the advice after a refusal to create a topic."""
-    error = found.error.name
+    error = verdict.error.name
     if error == "INVALID_REPLICATION_FACTOR":
         with contextlib.suppress(KafkaError):
             await client.topics([], Deadline.after_ms(LOOK_MS))
@@ -97,7 +97,7 @@ async def about_creation(client: KafkaClient, topic: NewTopic, found: Verdict) -
         return _give("partitions")
     if error == "INVALID_CONFIG":
         return misspelt(topic.configs, TOPIC_CONFIGS)
-    return needed_right(found, "CREATE")
+    return needed_right(verdict, "CREATE")
 
 
 def _give(option: str) -> str:
@@ -107,22 +107,22 @@ def _give(option: str) -> str:
 def misspelt(names: Iterable[str], known: Iterable[str]) -> str | None:
     """Return what misspelt names of configurations may mean; None if there are none."""
     known = frozenset(known)
-    near = {each: nearest(each, known) for each in names if each not in known}
-    found = [f"{meant!r} in place of {each!r}" for each, meant in near.items() if meant]
-    return f"Did you mean {' and '.join(found)}?" if found else None
+    near = {name: nearest(name, known) for name in names if name not in known}
+    meanings = [f"{meant!r} in place of {name!r}" for name, meant in near.items() if meant]
+    return f"Did you mean {' and '.join(meanings)}?" if meanings else None
 
 
 async def no_topic(client: KafkaClient, name: str) -> TopicNotFoundError:
     """Return the error of a missing topic, with a topic that may be meant, if the user sees one."""
     with contextlib.suppress(KafkaError):
-        found = await client.topics(None, Deadline.after_ms(LOOK_MS))
-        return TopicNotFoundError(name, nearest(name, {each.name for each in found} - {name}))
+        topics = await client.topics(None, Deadline.after_ms(LOOK_MS))
+        return TopicNotFoundError(name, nearest(name, {topic.name for topic in topics} - {name}))
     return TopicNotFoundError(name)
 
 
 async def partition_count(client: KafkaClient, name: str) -> int | None:
     """Return how many partitions a topic has, if a broker tells it now."""
     with contextlib.suppress(KafkaError):
-        (found,) = await client.topics([name], Deadline.after_ms(LOOK_MS))
-        return len(found.partitions) or None
+        (topic,) = await client.topics([name], Deadline.after_ms(LOOK_MS))
+        return len(topic.partitions) or None
     return None

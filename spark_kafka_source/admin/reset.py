@@ -11,7 +11,7 @@ from spark_kafka_source.admin.errors import (
     unless_error,
 )
 from spark_kafka_source.admin.group_descriptions import describe_groups, list_groups
-from spark_kafka_source.admin.targets import Shift, Target, timestamp_of
+from spark_kafka_source.admin.reset_targets import Shift, Target, timestamp_of
 from spark_kafka_source.admin.topics import LogRange, log_ranges, partitions_named
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, LocalError, error_named
@@ -75,13 +75,13 @@ async def reset_offsets(
     is_new = await _check_inactive(client, group_id)
     committed = unless_error((await all_committed(client, [group_id]))[group_id])
     partitions = await _partitions(client, to, topics, committed)
-    wanted = await _wanted(client, to, timestamp, partitions, committed)
+    requested = await _requested(client, to, timestamp, partitions, committed)
     ranges = await log_ranges(client, partitions)
     rows = tuple(
-        _row(where, committed, wanted.get(where), ranges[where]) for where in sorted(partitions)
+        _row(where, committed, requested.get(where), ranges[where]) for where in sorted(partitions)
     )
     if rows and not dry_run:
-        offsets = {each.topic_partition: each.new_offset for each in rows}
+        offsets = {row.topic_partition: row.new_offset for row in rows}
         try:
             await commit_offsets(client, group_id, offsets)
         except BrokerError as error:  # A member has joined meanwhile.
@@ -91,17 +91,17 @@ async def reset_offsets(
 
 async def _check_inactive(client: KafkaClient, group_id: str) -> bool:
     """Return whether the group is new. Raises `GroupNotEmptyError` if it has members."""
-    found = (await describe_groups(client, [group_id]))[group_id]
-    if isinstance(found, GroupNotFoundError):
+    described = (await describe_groups(client, [group_id]))[group_id]
+    if isinstance(described, GroupNotFoundError):
         # The description and the offsets of a share or streams group are of another kind.
-        for each in await list_groups(client):
-            if each.group_id == group_id and not each.has_offsets:
-                what = f"Group {group_id!r} is a {each.type} group"
+        for listing in await list_groups(client):
+            if listing.group_id == group_id and not listing.has_offsets:
+                what = f"Group {group_id!r} is a {listing.type} group"
                 raise LocalError(f"{what}; {_WHAT} by Kafka's tools")
         return True
-    group = unless_error(found)
+    group = unless_error(described)
     if group.members or group.state != _EMPTY:
-        members = [str(each) for each in group.members]
+        members = [str(member) for member in group.members]
         raise GroupNotEmptyError(group_id, _WHAT, group.state, members)
     return False
 
@@ -115,11 +115,11 @@ async def _partitions(
     if isinstance(to, Mapping):
         if topics is not None:
             raise LocalError("Give offsets by partition, or topics, but not both")
-        return await partitions_named(client, [TopicPartition(*each) for each in to])
+        return await partitions_named(client, [TopicPartition(*partition) for partition in to])
     return await partitions_named(client, list(committed) if topics is None else topics)
 
 
-async def _wanted(
+async def _requested(
     client: KafkaClient,
     to: Target,
     timestamp: int | None,
@@ -128,10 +128,10 @@ async def _wanted(
 ) -> dict[TopicPartition, int]:
     """Return the requested offsets, in the log or not. A partition without one goes to its end."""
     if timestamp is not None:
-        found = await list_offsets(client, dict.fromkeys(partitions, timestamp))
-        return {where: at.offset for where, at in found.items() if at.offset != NO_OFFSET}
+        offsets = await list_offsets(client, dict.fromkeys(partitions, timestamp))
+        return {where: at.offset for where, at in offsets.items() if at.offset != NO_OFFSET}
     if isinstance(to, Mapping):
-        return {TopicPartition(*where): offset for where, offset in to.items()}
+        return {TopicPartition(*where): at for where, at in to.items()}
     if isinstance(to, int):
         return dict.fromkeys(partitions, to)
     if isinstance(to, Shift):
@@ -146,15 +146,15 @@ def _shifted(where: TopicPartition, shift: Shift, committed: Committed) -> int:
 
 
 def _row(
-    where: TopicPartition, committed: Committed, wanted: int | None, reach: LogRange
+    where: TopicPartition, committed: Committed, requested: int | None, reach: LogRange
 ) -> OffsetReset:
     if reach.start is None or reach.end is None:
         raise BrokerError(error_named(reach.error or "LEADER_NOT_AVAILABLE"), f"Offsets of {where}")
     old = committed[where].offset if where in committed else None
-    if wanted is None:
+    if requested is None:
         return OffsetReset(*where, old, reach.end, "there is no such offset: the end of the log")
-    if wanted > reach.end:
-        return OffsetReset(*where, old, reach.end, f"{wanted} is after the end of the log")
-    if wanted < reach.start:
-        return OffsetReset(*where, old, reach.start, f"{wanted} is before the start of the log")
-    return OffsetReset(*where, old, wanted)
+    if requested > reach.end:
+        return OffsetReset(*where, old, reach.end, f"{requested} is after the end of the log")
+    if requested < reach.start:
+        return OffsetReset(*where, old, reach.start, f"{requested} is before the start of the log")
+    return OffsetReset(*where, old, requested)

@@ -64,47 +64,47 @@ async def create_topics(
 ) -> Outcomes:
     """Create topics, and wait until they can be used. See `KafkaAdmin.create_topics`."""
     given = new_topics(topics)
-    wanted = {each.name: each for each in given}
-    if len(wanted) < len(given):
+    by_name = {topic.name: topic for topic in given}
+    if len(by_name) < len(given):
         raise ConfigurationError("topics", "a topic is given twice", "Give each topic once")
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
 
     def request(names: Sequence[str], timeout_ms: int) -> CreateTopicsRequest:
-        creatable = [_creatable(wanted[each]) for each in names]
+        creatable = [_creatable(by_name[name]) for name in names]
         return CreateTopicsRequest(creatable, timeout_ms, validate_only)
 
     outcomes, done = await _changed(
         client,
         "CreateTopics",
-        wanted,
+        by_name,
         request=request,
         results=lambda answer: answer.topics,
-        refusal=lambda name, found: _not_created(client, wanted[name], found),
+        refusal=lambda name, verdict: _not_created(client, by_name[name], verdict),
         deadline=deadline,
     )
     if not validate_only:
-        new = {name: range(max(each.partitions, 0)) for name, each in done.items()}
+        new = {name: range(max(verdict.partitions, 0)) for name, verdict in done.items()}
         outcomes |= await why_not_served(client, new, "created", deadline)
     return outcomes
 
 
 async def delete_topics(client: KafkaClient, names: Iterable[str]) -> Outcomes:
     """Delete topics, and wait until they are gone. See `KafkaAdmin.delete_topics`."""
-    wanted = topic_names("names", names)
+    chosen = topic_names("names", names)
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    there = await _present(client, wanted, deadline)
+    present = await _present(client, chosen, deadline)
 
     outcomes, done = await _changed(
         client,
         "DeleteTopics",
-        wanted,
+        chosen,
         request=lambda names, ms: DeleteTopicsRequest(topic_names=names, timeout_ms=ms),
         results=lambda answer: answer.responses,
         refusal=partial(_not_deleted, client),
         deadline=deadline,
         max_version=_DELETE_BY_NAME,
     )
-    gone = {name: there[name].topic_id for name in done if name in there}
+    gone = {name: present[name].topic_id for name in done if name in present}
     return outcomes | await why_not_gone(client, gone, deadline)
 
 
@@ -117,10 +117,10 @@ async def create_partitions(
         check_name("totals", name)
     totals = {name: whole_count("partitions", count) for name, count in totals.items()}
     deadline = Deadline.after_ms(client.config.default_api_timeout_ms)
-    there = await _present(client, totals, deadline)
+    present = await _present(client, totals, deadline)
 
     def request(names: Sequence[str], timeout_ms: int) -> CreatePartitionsRequest:
-        grown = [CreatePartitionsTopic(each, totals[each], None) for each in names]
+        grown = [CreatePartitionsTopic(name, totals[name], None) for name in names]
         return CreatePartitionsRequest(grown, timeout_ms, validate_only)
 
     outcomes, done = await _changed(
@@ -129,12 +129,12 @@ async def create_partitions(
         totals,
         request=request,
         results=lambda answer: answer.results,
-        refusal=lambda name, found: _not_grown(client, name, totals[name], found),
+        refusal=lambda name, verdict: _not_grown(client, name, totals[name], verdict),
         deadline=deadline,
     )
     if not validate_only:
         # An old partition may be without a leader for long.
-        old = {name: len(each.partitions) for name, each in there.items()}
+        old = {name: len(topic.partitions) for name, topic in present.items()}
         new = {name: range(old.get(name, 0), totals[name]) for name in done}
         outcomes |= await why_not_served(client, new, "grown", deadline)
     return outcomes
@@ -143,9 +143,9 @@ async def create_partitions(
 async def _present(
     client: KafkaClient, names: Collection[str], deadline: Deadline
 ) -> dict[str, Topic]:
-    """Return those topics that exist, and that this user may see."""
-    found = await metadata(client, names, timeout_ms=deadline.remaining_ms()) if names else []
-    return {each.name: each for each in found if not each.error.code}
+    """Return the topics that exist and that this user may see."""
+    topics = await metadata(client, names, timeout_ms=deadline.remaining_ms()) if names else []
+    return {topic.name: topic for topic in topics if not topic.error.code}
 
 
 # -- requests and answers --------------------------------------------------------------------------
@@ -166,10 +166,10 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _verdict(found: _Result) -> Verdict:
-    count = found.num_partitions if isinstance(found, CreatableTopicResult) else -1
-    topic = ConfigResource.topic(found.name or "")
-    return Verdict(topic, error_code(found.error_code), found.error_message, count)
+def _verdict(result: _Result) -> Verdict:
+    count = result.num_partitions if isinstance(result, CreatableTopicResult) else -1
+    topic = ConfigResource.topic(result.name or "")
+    return Verdict(topic, error_code(result.error_code), result.error_message, count)
 
 
 async def _changed(
@@ -188,58 +188,58 @@ async def _changed(
     Returns the outcome for each topic, and the verdicts on topics where the change is done.
     `refusal` returns the error of a verdict that is no success, or None if it is one after all.
     """
-    found = await ask_for_changes(
+    verdicts = await ask_for_changes(
         client,
         what,
         map(ConfigResource.topic, names),
-        lambda mine, timeout_ms: request([each.name for each in mine], timeout_ms),
+        lambda topics, timeout_ms: request([topic.name for topic in topics], timeout_ms),
         lambda answer: map(_verdict, results(answer)),
         deadline=deadline,
         max_version=max_version,
     )
     outcomes: Outcomes = {}
     done: dict[str, Verdict] = {}
-    for topic, each in found.items():
+    for topic, verdict in verdicts.items():
         name = topic.name
-        if isinstance(each, KafkaError):
-            outcomes[name] = each
+        if isinstance(verdict, KafkaError):
+            outcomes[name] = verdict
             continue
-        outcomes[name] = await refusal(name, each) if each.error.code else None
+        outcomes[name] = await refusal(name, verdict) if verdict.error.code else None
         if outcomes[name] is None:
-            done[name] = each
+            done[name] = verdict
     return outcomes, done
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-async def _not_created(client: KafkaClient, topic: NewTopic, found: Verdict) -> KafkaError:
-    if found.error == _EXISTS:
+async def _not_created(client: KafkaClient, topic: NewTopic, verdict: Verdict) -> KafkaError:
+    if verdict.error == _EXISTS:
         lost = "An earlier try of this call may have created it: its answer was lost"
-        return TopicExistsError(topic.name, lost if found.may_be_done else None)
-    secrets = [each for each in topic.configs.values() if isinstance(each, Secret)]
-    return refused("CreateTopics", found, await about_creation(client, topic, found), secrets)
+        return TopicExistsError(topic.name, lost if verdict.may_be_done else None)
+    secrets = [value for value in topic.configs.values() if isinstance(value, Secret)]
+    return refused("CreateTopics", verdict, await about_creation(client, topic, verdict), secrets)
 
 
-async def _not_deleted(client: KafkaClient, name: str, found: Verdict) -> KafkaError | None:
-    if found.error == _UNKNOWN:
-        return None if found.may_be_done else await no_topic(client, name)
-    advice = needed_right(found, "DELETE")
-    if found.error == _NO_DELETION:
+async def _not_deleted(client: KafkaClient, name: str, verdict: Verdict) -> KafkaError | None:
+    if verdict.error == _UNKNOWN:
+        return None if verdict.may_be_done else await no_topic(client, name)
+    advice = needed_right(verdict, "DELETE")
+    if verdict.error == _NO_DELETION:
         advice = "The brokers' 'delete.topic.enable' is false: no topic can be deleted"
-    return refused("DeleteTopics", found, advice)
+    return refused("DeleteTopics", verdict, advice)
 
 
 async def _not_grown(
-    client: KafkaClient, name: str, total: int, found: Verdict
+    client: KafkaClient, name: str, total: int, verdict: Verdict
 ) -> KafkaError | None:
-    if found.error == _UNKNOWN:
+    if verdict.error == _UNKNOWN:
         return await no_topic(client, name)
-    advice = needed_right(found, "ALTER")
-    if found.error == _NO_GROWTH:
+    advice = needed_right(verdict, "ALTER")
+    if verdict.error == _NO_GROWTH:
         present = await partition_count(client, name)
-        if found.may_be_done and present == total:
+        if verdict.may_be_done and present == total:
             return None
         has = f"it has {present}, so give more" if present else "give more than it has"
         advice = f"Partitions can only be added: {has}"
-    return refused("CreatePartitions", found, advice)
+    return refused("CreatePartitions", verdict, advice)

@@ -23,7 +23,7 @@ class PartitionDescription:
 
     `leader` is None if there is no leader. `latest` is the offset after the last record (the high
     watermark). Without a leader `error` is Kafka's name for the fault, and the offsets are None.
-    They are also None if nobody asked for them.
+    They are also None if they were not asked for.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class TopicDescription:
     @property
     def replication_factor(self) -> int:
         """Highest number of replicas that one of its partitions has."""
-        return max((len(each.replicas) for each in self.partitions), default=0)
+        return max((len(partition.replicas) for partition in self.partitions), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,39 +75,39 @@ async def log_ranges(
 
     A partition without a leader, or unknown, has an error.
     """
-    wanted = sorted(set(topic_partitions))
-    names = sorted({each.topic for each in wanted})
+    partitions = sorted(set(topic_partitions))
+    names = sorted({partition.topic for partition in partitions})
     if names:
         await metadata(client, names)
-    found: dict[TopicPartition, LogRange] = {}
+    ranges: dict[TopicPartition, LogRange] = {}
     led = []
-    for each in wanted:
+    for partition in partitions:
         try:
-            client.cluster.leader(each)
-            led.append(each)
+            client.cluster.leader(partition)
+            led.append(partition)
         except BrokerError as error:
-            found[each] = LogRange(error=error.error.name)
+            ranges[partition] = LogRange(error=error.error.name)
     starts = await list_offsets(client, dict.fromkeys(led, EARLIEST_TIMESTAMP))
     ends = await list_offsets(client, dict.fromkeys(led, LATEST_TIMESTAMP))
-    return found | {each: LogRange(starts[each].offset, ends[each].offset) for each in led}
+    return ranges | {where: LogRange(starts[where].offset, ends[where].offset) for where in led}
 
 
 async def describe_topics(
     client: KafkaClient, names: Collection[str] | None, *, offsets: bool
 ) -> list[TopicDescription]:
     """Return the named topics (None: all) in order; see `KafkaAdmin.describe_topics`."""
-    found = await metadata(client, names)
+    topics = await metadata(client, names)
     if names is not None:
-        for topic in found:
+        for topic in topics:
             if topic.error == _UNKNOWN:
                 raise await no_topic(client, topic.name)
             if topic.error.code:
                 raise topic_failure(topic.error, topic.name)
     ranges: Mapping[TopicPartition, LogRange] = {}
     if offsets:
-        partitions = chain.from_iterable(topic.topic_partitions for topic in found)
+        partitions = chain.from_iterable(topic.topic_partitions for topic in topics)
         ranges = await log_ranges(client, partitions)
-    described = [_described(topic, ranges) for topic in found]
+    described = [_described(topic, ranges) for topic in topics]
     return sorted(described, key=lambda topic: topic.name)
 
 
@@ -119,19 +119,19 @@ async def partitions_named(
     Raises `BrokerError` for unknown ones.
     """
     given = [topics] if isinstance(topics, str | TopicPartition) else list(topics)
-    names = {each if isinstance(each, str) else each.topic for each in given}
+    names = {named if isinstance(named, str) else named.topic for named in given}
     known = await describe_topics(client, names, offsets=False) if names else []
-    partitions = {topic.name: [each.partition for each in topic.partitions] for topic in known}
-    found: list[TopicPartition] = []
-    for each in given:
-        if isinstance(each, str):
-            found += [TopicPartition(each, partition) for partition in partitions[each]]
+    partitions = {topic.name: [row.partition for row in topic.partitions] for topic in known}
+    chosen: list[TopicPartition] = []
+    for named in given:
+        if isinstance(named, str):
+            chosen += [TopicPartition(named, partition) for partition in partitions[named]]
             continue
-        if each.partition not in partitions[each.topic]:
-            there = f"topic {each.topic!r} has 0 to {len(partitions[each.topic]) - 1}"
-            raise BrokerError(_UNKNOWN, f"Metadata of {each}", there)
-        found.append(TopicPartition(*each))
-    return sorted(set(found))
+        if named.partition not in partitions[named.topic]:
+            there = f"topic {named.topic!r} has 0 to {len(partitions[named.topic]) - 1}"
+            raise BrokerError(_UNKNOWN, f"Metadata of {named}", there)
+        chosen.append(TopicPartition(*named))
+    return sorted(set(chosen))
 
 
 def _described(topic: Topic, ranges: Mapping[TopicPartition, LogRange]) -> TopicDescription:
@@ -140,23 +140,23 @@ def _described(topic: Topic, ranges: Mapping[TopicPartition, LogRange]) -> Topic
         topic.topic_id,
         topic.is_internal,
         tuple(
-            _partition(each, topic.partitions[each.partition], ranges.get(each, LogRange()))
-            for each in topic.topic_partitions
+            _partition(where, topic.partitions[where.partition], ranges.get(where, LogRange()))
+            for where in topic.topic_partitions
         ),
         topic.error.name if topic.error.code else None,
     )
 
 
-def _partition(where: TopicPartition, found: Leadership, reach: LogRange) -> PartitionDescription:
-    has_leader = found.leader_id >= 0
-    error = found.error if found.error.code else _NO_LEADER
+def _partition(where: TopicPartition, known: Leadership, reach: LogRange) -> PartitionDescription:
+    has_leader = known.leader_id >= 0
+    error = known.error if known.error.code else _NO_LEADER
     return PartitionDescription(
         *where,
-        found.leader_id if has_leader else None,
-        found.leader_epoch,
-        found.replica_ids,
-        found.in_sync_replica_ids,
-        found.offline_replica_ids,
+        known.leader_id if has_leader else None,
+        known.leader_epoch,
+        known.replica_ids,
+        known.in_sync_replica_ids,
+        known.offline_replica_ids,
         reach.start,
         reach.end,
         reach.error or (None if has_leader else error.name),

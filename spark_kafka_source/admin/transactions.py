@@ -99,18 +99,18 @@ async def list_transactions(
         lambda deadline: ask_all_brokers(client, "ListTransactions", request, deadline),
         timeout_ms=timeout_ms,
     )
-    found = [
+    listings = [
         TransactionListing(
-            each.transactional_id, each.producer_id, each.transaction_state, broker.node_id
+            state.transactional_id, state.producer_id, state.transaction_state, broker.node_id
         )
         for broker, answer in answers.items()
         if not isinstance(answer, KafkaError)
-        for each in answer.transaction_states
+        for state in answer.transaction_states
     ]
     failures = {
         broker: answer for broker, answer in answers.items() if isinstance(answer, KafkaError)
     }
-    return sorted(found, key=lambda each: each.transactional_id), failures
+    return sorted(listings, key=lambda listing: listing.transactional_id), failures
 
 
 async def describe_transactions(
@@ -131,59 +131,59 @@ async def describe_transactions(
     def answers(
         answer: DescribeTransactionsResponse, broker: Broker
     ) -> Iterator[Told[CoordinatorKey, TransactionDescription | None]]:
-        for each in answer.transaction_states:
-            key = CoordinatorKey.of_transaction(each.transactional_id)
-            found = _description(each, broker)
-            known = begun.get(each.transactional_id)
-            if known is not None and _is_before(found, known, each.error_code):
-                state = "nothing of it" if found is None else f"its earlier state {found.state!r}"
-                yield Told(key, None, _NOT_COORDINATOR, f"the broker tells {state}")
-            elif each.error_code == _NOT_FOUND:
+        for state in answer.transaction_states:
+            key = CoordinatorKey.of_transaction(state.transactional_id)
+            description = _description(state, broker)
+            known = begun.get(state.transactional_id)
+            if known is not None and _is_before(description, known, state.error_code):
+                text = f"the broker tells its earlier state {description.state!r}"
+                yield Told(key, None, _NOT_COORDINATOR, text)
+            elif state.error_code == _NOT_FOUND:
                 yield Told(key, None)
             else:
-                yield Told(key, found, each.error_code)
+                yield Told(key, description, state.error_code)
 
     described: dict[CoordinatorKey, TransactionDescription | None] = await ask_each(
         client,
         "DescribeTransactions",
         COORDINATOR,
         map(CoordinatorKey.of_transaction, transactional_ids),
-        request=lambda mine: DescribeTransactionsRequest([each.key for each in mine]),
+        request=lambda keys: DescribeTransactionsRequest([key.key for key in keys]),
         answers=answers,
         timeout_ms=timeout_ms,
     )
-    return {each.key: found for each, found in described.items()}
+    return {key.key: description for key, description in described.items()}
 
 
-def _description(found: TransactionState, broker: Broker) -> TransactionDescription:
+def _description(state: TransactionState, broker: Broker) -> TransactionDescription:
     return TransactionDescription(
-        found.transactional_id,
-        found.transaction_state,
-        ProducerId(found.producer_id, found.producer_epoch),
-        found.transaction_timeout_ms,
-        found.transaction_start_time_ms,
+        state.transactional_id,
+        state.transaction_state,
+        ProducerId(state.producer_id, state.producer_epoch),
+        state.transaction_timeout_ms,
+        state.transaction_start_time_ms,
         tuple(
             TopicPartition(topic.topic, partition)
-            for topic in found.topics
+            for topic in state.topics
             for partition in topic.partitions
         ),
         broker.node_id,
     )
 
 
-def _is_before(found: TransactionDescription, begun: Begun, code: int) -> bool:
+def _is_before(description: TransactionDescription, begun: Begun, code: int) -> bool:
     """Whether an answer is from before this transaction began."""
     if code:
         return code == _NOT_FOUND
-    if found.producer.producer_id != begun.producer.producer_id:
+    if description.producer.producer_id != begun.producer.producer_id:
         return False
-    if found.producer.epoch != begun.producer.epoch:
-        return found.producer.epoch < begun.producer.epoch
-    if begun.started_at_ms not in (None, found.started_at_ms):
+    if description.producer.epoch != begun.producer.epoch:
+        return description.producer.epoch < begun.producer.epoch
+    if begun.started_at_ms not in (None, description.started_at_ms):
         return True
     if begun.generation is Generation.SECOND:  # The end of an earlier one has given this epoch.
-        return found.state != ONGOING
-    return found.state == _EMPTY
+        return description.state != ONGOING
+    return description.state == _EMPTY
 
 
 async def abort_transaction(
@@ -193,10 +193,10 @@ async def abort_transaction(
 
     See `KafkaAdmin.abort_transaction`.
     """
-    found = (await describe_transactions(client, [transactional_id]))[transactional_id]
-    if found is None:
+    description = (await describe_transactions(client, [transactional_id]))[transactional_id]
+    if description is None:
         raise TransactionNotFoundError(transactional_id)
     coordinator = TransactionCoordinator(client, transactional_id)
     await coordinator.end(producer, commit=False)
     # Fence the producer. It may still be there, and could write the rest as if nothing were lost.
-    return await coordinator.init_producer_id(found.timeout_ms, producer)
+    return await coordinator.init_producer_id(description.timeout_ms, producer)

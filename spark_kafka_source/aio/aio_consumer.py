@@ -8,11 +8,10 @@ from uuid import UUID
 
 from spark_kafka_source.aio.hold import hold, turns
 from spark_kafka_source.client import Topic
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
+from spark_kafka_source.consumer.arguments import Offsets, OneOrMany
 from spark_kafka_source.consumer.consumer import CLOSE_MS, Consumer
-from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
-from spark_kafka_source.consumer.one_by_one import one_by_one
-from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords, one_by_one
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.forks import used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata
@@ -56,7 +55,7 @@ class AIOConsumer(Consumer):
     async def _wait(self, conversation: Conversation[T]) -> T:
         """Hold a conversation. Other tasks go on until it is over."""
         with closing(conversation), self._user.used_here(), spelt(self._config.spelling):
-            await turns.take()  # Before: a cancellation after it would lose its result.
+            await turns.give()  # Before: a cancellation after it would lose its result.
             return await hold(conversation)
 
     async def __aenter__(self) -> "AIOConsumer":
@@ -81,7 +80,7 @@ class AIOConsumer(Consumer):
         while True:
             for record in one_by_one(await self.poll(), self._positions):
                 yield record
-                await turns.take()  # The position is behind this record, and before the next.
+                await turns.give()  # The position is behind this record, and before the next.
 
     @overload
     async def position(

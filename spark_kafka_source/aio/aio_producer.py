@@ -10,8 +10,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from spark_kafka_source.aio.hold import turns
-from spark_kafka_source.aio.lines import Lines
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.aio.ordered_calls import OrderedCalls
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.producer.delivery import RecordMetadata
 from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream
@@ -39,8 +39,8 @@ class AIOProducer:
 
     def __init__(self, *positional: Any, **configuration: Any) -> None:
         self._producer = KafkaProducer(*positional, **configuration)
-        self._lines = Lines()
-        self._has_one_line = False
+        self._calls = OrderedCalls()
+        self._has_one_queue = False
 
     async def __aenter__(self) -> "AIOProducer":
         return self
@@ -72,10 +72,10 @@ class AIOProducer:
             headers=headers,
         )
         waits = not self._producer.sends_at_once(topic, partition)
-        if waits or self._line_of(topic) in self._lines:
+        if waits or self._queue_of(topic) in self._calls:
             return _awaitable(await self._call(send, topic))
         sent = _awaitable(send())
-        await turns.take()  # After: tasks that send at the same time keep their order.
+        await turns.give()  # After: tasks that send at the same time keep their order.
         return sent
 
     async def send_and_wait(self, topic: str, value: Any = None, **more: Any) -> RecordMetadata:
@@ -117,7 +117,7 @@ class AIOProducer:
 
     async def init_transactions(self) -> None:
         """Take the `transactional.id`: fence the producer that had it, abort its transaction."""
-        self._has_one_line = True  # It takes no record before.
+        self._has_one_queue = True  # It takes no record before.
         await self._call(self._producer.init_transactions)
 
     async def begin_transaction(self) -> None:
@@ -141,28 +141,28 @@ class AIOProducer:
         await self._call(self._producer.abort_transaction)
 
     async def _call(self, call: Callable[[], T], topic: str | None = None) -> T:
-        """Make a call in a thread, after all earlier ones of its line."""
-        return await self._lines.call(self._line_of(topic), call)
+        """Make a call in a thread, after all earlier ones of its queue."""
+        return await self._calls.call(self._queue_of(topic), call)
 
-    def _line_of(self, topic: str | None) -> str | None:
-        return None if self._has_one_line else topic
+    def _queue_of(self, topic: str | None) -> str | None:
+        return None if self._has_one_queue else topic
 
 
 def _awaitable(sent: SendFuture) -> "asyncio.Future[RecordMetadata]":
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[RecordMetadata] = loop.create_future()
+    awaitable: asyncio.Future[RecordMetadata] = loop.create_future()
 
     def set_result(written: RecordMetadata | Exception | None) -> None:
-        if found.done():  # It was cancelled.
+        if awaitable.done():  # It was cancelled.
             return
         if isinstance(written, Exception):
-            found.set_exception(written)
+            awaitable.set_exception(written)
         elif written is not None:
-            found.set_result(written)
+            awaitable.set_result(written)
 
     def tell(metadata: RecordMetadata | None, error: Exception | None) -> None:
         with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             loop.call_soon_threadsafe(set_result, error or metadata)
 
     sent.tell(tell)
-    return found
+    return awaitable

@@ -20,7 +20,7 @@ class _Turns(threading.local):
 
     _next_at_seconds = 0.0
 
-    async def take(self) -> None:
+    async def give(self) -> None:
         """Let other tasks have their turn if the last one was 10 ms ago."""
         if time.monotonic() >= self._next_at_seconds:
             await asyncio.sleep(0)
@@ -43,7 +43,7 @@ async def hold(conversation: Conversation[T]) -> T:
         except StopIteration as end:
             return cast(T, end.value)
         try:
-            await (_over(wait) if isinstance(wait, Wait) else _passed_on(wait))
+            await (_until_over(wait) if isinstance(wait, Wait) else _wait_of_listener(wait))
         except BaseException as error:
             go_on = partial(conversation.throw, error)
         else:
@@ -51,16 +51,16 @@ async def hold(conversation: Conversation[T]) -> T:
 
 
 @coroutine
-def _passed_on(awaited: Any) -> Generator[Any, Any, None]:
+def _wait_of_listener(awaited: Any) -> Generator[Any, Any, None]:
     """Let the loop wait for what a user's `async` listener awaits within a conversation."""
     yield awaited
 
 
-async def _over(wait: Wait) -> None:
+async def _until_over(wait: Wait) -> None:
     """Return once a wait is over. Other tasks have their turn in any case."""
     seconds = wait.until.remaining_seconds()
-    filenos = {each.fileno(): getattr(each, "has_unsent", False) for each in wait.things}
-    if seconds <= 0 or any(each < 0 for each in filenos):
+    filenos = {each.fileno(): getattr(each, "has_unsent", False) for each in wait.sockets}
+    if seconds <= 0 or min(filenos, default=0) < 0:
         await asyncio.sleep(0)
         return
     loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ Options that Kafka does not have, such as `value.format`, have the names of Spar
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -14,14 +14,14 @@ from pathlib import PurePath
 
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Options, Settings
+from spark_kafka_source.options.judgement import OtherNames, Verdict, judged
+from spark_kafka_source.options.unknown import PREFIX
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import PREFIX, Settings, nearest
 from spark_kafka_source.spelling import Spelling, as_written
 
 logger = logging.getLogger(__name__)
 
-# A misspelt security setting could leave a door open. The reader of these settings refuses it.
-_SECURITY = ("kafka.sasl.", "kafka.ssl.")
 _UNSUPPORTED = "is not supported"
 # The name in texts of all SASL settings.
 _ALL_OF_SASL = "kafka.sasl.*"
@@ -33,20 +33,14 @@ _numbers = itertools.count(1)
 class Vocabulary:
     """The options that one `kind` of client takes, and its texts about other options.
 
-    `without_effect` has the reason why a setting of Kafka does nothing, and `refused` what to use
-    in place of a setting; a setting with its value in `done_anyway` causes neither text. `meant`
-    has the setting that another name stands for, and `instead` a whole advice. `own` are options
-    that Kafka does not have; the client takes all of them.
+    `own` are options that Kafka does not have; the client takes all of them. `others` returns what
+    is known of all other names.
     """
 
     kind: str
-    known: frozenset[str]
-    without_effect: Mapping[str, str]
-    refused: Mapping[str, str]
-    done_anyway: Mapping[str, str]
-    meant: Mapping[str, str]
-    instead: Mapping[str, str] = field(default_factory=dict)
-    own: frozenset[str] = frozenset()
+    known: Options
+    others: Callable[[], OtherNames]
+    own: Options = field(default_factory=dict)
 
     def settings(self, arguments: Mapping[str, object]) -> Settings:
         """Return the settings of these arguments. An argument of None counts as not given.
@@ -55,10 +49,15 @@ class Vocabulary:
         unknown or a refused name, a name given twice, or a value that cannot be written as text.
         """
         settings = Settings(self._values(arguments))
-        known = {name.lower() for name in self.known | self.own}
-        for option, value in settings.values.items():
-            if option not in known:
-                self._say_of(option, value)
+        for each in judged(settings, (*self.known, *self.own), self.others):
+            if each.verdict is Verdict.REFUSED:
+                raise ConfigurationError(each.name, _UNSUPPORTED, each.text)
+            if each.verdict is Verdict.UNKNOWN:
+                found = f"is no configuration of this {self.kind}"
+                hint = each.hint if each.is_slip else ""
+                expected = each.text or hint or "See docs/options.md for all"
+                raise ConfigurationError(each.name, found, expected)
+            logger.warning("%s", as_written(f"'{each.name}' has no effect here: {each.text}"))
         return settings
 
     def spelling(self, arguments: Iterable[str]) -> Spelling:
@@ -72,7 +71,8 @@ class Vocabulary:
 
     def names(self, separator: str) -> dict[str, str]:
         """Return the name of each option without `kafka.`, with `separator` between its words."""
-        named = (*self.known, *self.without_effect, *self.refused, _ALL_OF_SASL)
+        others = self.others()
+        named = (*self.known, *others.reasons, *others.refused, _ALL_OF_SASL)
         found = {each: each.removeprefix(PREFIX).replace(".", separator) for each in named}
         # With dots, names stay as they are: `badRecords` has no dot.
         own = {each: each if separator == "." else _words(each, separator) for each in self.own}
@@ -81,14 +81,14 @@ class Vocabulary:
     def option(self, name: str) -> str:
         """Return the option, in lower case, that an argument of this name sets."""
         dotted = name.replace("_", ".").lower()
-        of_own = _by_words(self.own)
+        of_own = _by_words(tuple(self.own))
         if dotted in of_own:
             return of_own[dotted]
         return dotted if dotted in of_own.values() else PREFIX + dotted
 
     def knows(self, name: str) -> bool:
         """Whether an argument of this name sets a known option."""
-        return self.option(name) in {each.lower() for each in self.known | self.own}
+        return self.option(name) in {each.lower() for each in (*self.known, *self.own)}
 
     def is_own(self, name: str) -> bool:
         """Whether an argument of this name sets an option that Kafka does not have."""
@@ -108,28 +108,11 @@ class Vocabulary:
         try:
             return _text(option, value)
         except ConfigurationError:
-            if option not in self.refused:
+            expected = self.others().refused.get(option)
+            if expected is None:
                 raise
             # An object, such as an interceptor: a text would not help either.
-            raise ConfigurationError(option, _UNSUPPORTED, self.refused[option]) from None
-
-    def _say_of(self, option: str, value: str) -> None:
-        if self.done_anyway.get(option) == value.strip().lower():
-            return
-        if option in self.refused:
-            raise ConfigurationError(option, _UNSUPPORTED, self.refused[option])
-        reason = self.without_effect.get(option)
-        if reason:
-            logger.warning("%s", as_written(f"'{option}' has no effect here: {reason}"))
-        elif not option.startswith(_SECURITY):
-            found = f"is no configuration of this {self.kind}"
-            raise ConfigurationError(option, found, self._what_to_use(option))
-
-    def _what_to_use(self, option: str) -> str:
-        if option in self.instead:
-            return self.instead[option]
-        meant = self.meant.get(option) or nearest(option, self.known | self.own)
-        return f"Did you mean '{meant}'?" if meant else "See docs/options.md for all"
+            raise ConfigurationError(option, _UNSUPPORTED, expected) from None
 
 
 def refuse_positional(client: str, given: Sequence[object]) -> None:
@@ -153,7 +136,7 @@ def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfi
 
     It is made of the default, `name`, and a number.
     """
-    if settings.text("kafka.client.id", ""):
+    if settings.text("kafka.client.id"):
         return client
     parts = [client.connection.client_id, name, str(next(_numbers))]
     client_id = "-".join(filter(None, parts))
@@ -161,7 +144,7 @@ def numbered(client: ClientConfig, settings: Settings, name: str) -> ClientConfi
 
 
 @cache
-def _by_words(own: frozenset[str]) -> Mapping[str, str]:
+def _by_words(own: tuple[str, ...]) -> Mapping[str, str]:
     """Return the options in lower case, by their words with dots: `bad.records`: `badrecords`."""
     return {_words(each, "."): each.lower() for each in own}
 

@@ -61,14 +61,14 @@ class Asked(Generic[R]):
     def __del__(self) -> None:
         self.abandon()
 
-    def is_here(self) -> bool:
-        """Take all steps that need no waiting. Return whether the request is over."""
+    def advance(self) -> bool:
+        """Connect, send or receive as far as that needs no waiting. Return whether it is over."""
         self._do(self._advance)
         return self._is_over
 
     def is_over(self) -> bool:
         """Whether `answer` can return or raise at once, also since the deadline has passed."""
-        return self.is_here() or self.deadline.expired
+        return self.advance() or self.deadline.expired
 
     def answer(self) -> R:
         """Wait for the answer and return it.
@@ -76,7 +76,7 @@ class Asked(Generic[R]):
         Return None for a Produce request with `acks` of 0, which has no answer.
         Raises what `Connection.connect`, `Connection.send` and `Connection.receive` raise.
         """
-        while not self.is_here():
+        while not self.advance():
             if self.deadline.expired:
                 self.give_up("timed out")
                 break
@@ -100,7 +100,7 @@ class Asked(Generic[R]):
             self._error = RequestTimeoutError(f"{self.address}: {reason} connecting")
         else:
             self._error = self._connection.give_up(f"{reason} waiting for an answer")
-        self._connections.contacts.failed(self.address)
+        self._connections.history.failed(self.address)
 
     def abandon(self) -> None:
         """Close the connection if its answer is still to come: the connection is out of step."""
@@ -139,7 +139,7 @@ class Asked(Generic[R]):
     def is_dry_since(self, since_seconds: float) -> bool:
         """Whether another request has read the connection since then, and this answer did not come.
 
-        If so, `is_here` has nothing to do. The time is monotonic, in seconds.
+        If so, `advance` has nothing to do. The time is monotonic, in seconds.
         """
         connection = self._connection
         if connection is None or connection.closed or not self._request.expects_answer:
@@ -147,7 +147,7 @@ class Asked(Generic[R]):
         return connection.dry_at_seconds >= since_seconds and not self.has_answer
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable once `is_here` has something to do.
+        """Return a descriptor that is readable once `advance` has something to do.
 
         -1 if the connection is closed.
         """
@@ -169,7 +169,7 @@ class Asked(Generic[R]):
             step()
         except Exception as error:
             if isinstance(error, RemoteError):
-                self._connections.contacts.failed(self.address)
+                self._connections.history.failed(self.address)
             self._error = error
         except BaseException:  # Such as a Ctrl-C. The connection may be out of step.
             self.abandon()

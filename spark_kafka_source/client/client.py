@@ -1,7 +1,7 @@
 """A client of one Kafka cluster: a connection to each broker, the leaders, the coordinators.
 
 A client belongs to one thread at a time. Only `close` may be called from another thread: it ends
-all waiting.
+all waiting. The module is long because all requests of the package go through one class.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.net import (
     Address,
-    Contacts,
+    BrokerHistory,
     Conversation,
     Deadline,
     Retry,
@@ -44,17 +44,17 @@ from spark_kafka_source.net import (
     together,
     wait_for,
 )
+from spark_kafka_source.options.kinds import INT32_MAX
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
-Still: TypeAlias = Callable[[], Conversation[bool]]
-"""A question to the other brokers: whether a silent one has its role still."""
+KeepsRole: TypeAlias = Callable[[], Conversation[bool]]
+"""A question to the other brokers: whether a silent one keeps its role."""
 
 LOOKUP_MS = 10_000
 """How long a lookup goes on. Its error is then logged, and the question is asked anew."""
@@ -78,19 +78,19 @@ class KafkaClient:
         self,
         config: ClientConfig,
         cluster: Cluster | None = None,
-        contacts: Contacts | None = None,
+        history: BrokerHistory | None = None,
         traffic: Traffic | None = None,
     ) -> None:
-        """Create a client. It shares `cluster` and `contacts` with other clients; see `sibling`.
+        """Create a client. It shares `cluster` and `history` with other clients; see `sibling`.
 
         `traffic` records its connections and requests, for metrics.
         """
         self.config = config
         self.cluster = cluster or Cluster()
-        self.contacts = contacts or Contacts()
+        self.history = history or BrokerHistory()
         checked_by = self.cluster if config.metadata_cluster_check_enable else None
         self.connections = Connections(
-            config.connection, self.contacts, traffic, checked_by=checked_by
+            config.connection, self.history, traffic, checked_by=checked_by
         )
         self._retry = Retry(config.retry_backoff_ms, config.retry_backoff_max_ms)
         self.pause_seconds = self._retry.pause_seconds
@@ -108,7 +108,7 @@ class KafkaClient:
         The clients share metadata, coordinators, and the knowledge of which addresses fail.
         """
         traffic = self.connections.traffic
-        return KafkaClient(self.config, self.cluster, self.contacts, traffic)
+        return KafkaClient(self.config, self.cluster, self.history, traffic)
 
     def close(self) -> None:
         """Close all connections. Calls that still wait on one raise. Never raises itself."""
@@ -127,7 +127,7 @@ class KafkaClient:
         return run(conversation, self._block)
 
     def _block(self, wait: Wait) -> None:
-        if wait.things:
+        if wait.sockets:
             wait.block()
         elif self.connections.closing.wait(wait.until.remaining_seconds()):
             raise ClosedError("the client is closed")
@@ -151,19 +151,19 @@ class KafkaClient:
         retry = self._retry.beginning_with(first_pause_ms)
         timeout_ms = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
         deadline = Deadline.after_ms(timeout_ms)
-        if not self.contacts.was_reached:
+        if not self.history.was_reached:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
                 return await retry.run(what, attempt, self.recover, first_contact)
             except KafkaTimeoutError:
-                if deadline.expired or not self.contacts.was_reached:
+                if deadline.expired or not self.history.was_reached:
                     raise
         return await retry.run(what, attempt, self.recover, deadline)
 
     def recover(self, error: KafkaError) -> None:
         """Forget leaders and coordinators if `error` says that they moved. The next try asks."""
-        if not self.contacts.was_reached:
-            self.contacts.last_error = error
+        if not self.history.was_reached:
+            self.history.last_error = error
         if error.remedy is Remedy.REFRESH_METADATA:
             self.cluster.forget_leaders()
         if error.remedy in (Remedy.FIND_COORDINATOR, Remedy.REFRESH_METADATA):
@@ -178,17 +178,17 @@ class KafkaClient:
         deadline: Deadline,
         *,
         max_version: int | None = None,
-        is_still: Still | None = None,
+        keeps_role: KeepsRole | None = None,
     ) -> R:
         """Send one request to one broker, once, and return the answer.
 
-        First wait while the broker throttles the client. `is_still` is called if the broker stays
+        First wait while the broker throttles the client. `keeps_role` is called if the broker stays
         silent; see `answer_of`. Raises what the connection raises.
         """
         deadline = deadline.within_ms(self.config.connection.request_timeout_ms)
         await self.wait_out_throttle(broker.address, deadline)
         return await self.answer_of(
-            self.ask(request, broker, deadline, max_version=max_version), is_still
+            self.ask(request, broker, deadline, max_version=max_version), keeps_role
         )
 
     def ask(
@@ -215,12 +215,11 @@ class KafkaClient:
             self.connections, request, address, deadline, max_version, most_in_flight=most_in_flight
         )
 
-    async def answer_of(self, asked: Asked[R], is_still: Still | None = None) -> R:
+    async def answer_of(self, asked: Asked[R], keeps_role: KeepsRole | None = None) -> R:
         """Wait for an answer, but not from a broker that has lost its role meanwhile.
 
-        A frozen broker is still connected. So while a broker is silent, `is_still` is called every
-        two seconds. It returns whether the broker has its role still, as the other brokers say.
-        Raises `RequestTimeoutError` if not.
+        A frozen broker is still connected. So while a broker is silent, `keeps_role` is called
+        every two seconds. Raises `RequestTimeoutError` if the broker does not keep its role.
         """
         look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
         while not asked.is_over():
@@ -228,8 +227,8 @@ class KafkaClient:
             if not look_at.expired:
                 continue
             is_doubted = not asked.is_over() and asked.is_silent
-            if is_doubted and is_still is not None and not await is_still():
-                asked.is_here()  # The answer may have come meanwhile.
+            if is_doubted and keeps_role is not None and not await keeps_role():
+                asked.advance()  # The answer may have come meanwhile.
                 asked.give_up("another broker has its role by now, so it is given up while")
             look_at = Deadline.after_ms(LONGEST_SILENCE_MS)
         return asked.answer()
@@ -253,7 +252,7 @@ class KafkaClient:
             coordinator,
             deadline,
             max_version=max_version,
-            is_still=lambda: self.still_coordinates(coordinator, key),
+            keeps_role=lambda: self.still_coordinates(coordinator, key),
         )
 
     async def send_to_each(
@@ -267,13 +266,13 @@ class KafkaClient:
 
         `ask_each` asks the brokers that have a role for some keys, and tries again.
         """
-        held = await together(
+        conversations = await together(
             self.send(request, broker, deadline, max_version=max_version)
             for broker, request in requests.items()
         )
         return {
-            broker: each.error() or each.result()
-            for broker, each in zip(requests, held, strict=True)
+            broker: held.error() or held.result()
+            for broker, held in zip(requests, conversations, strict=True)
         }
 
     async def send_to_any(
@@ -282,19 +281,19 @@ class KafkaClient:
         deadline: Deadline,
         *,
         max_version: int | None = None,
-        but: Address | None = None,
+        skip: Address | None = None,
     ) -> R:
         """Send a request that changes nothing to brokers by turns, and return the first answer.
 
         The turns follow each other quickly, as RFC 8305 does with the addresses of one name: first
         connected brokers, then other known brokers, bootstrap addresses, and last all addresses
-        that failed. A broker of a later turn wins if it answers first. `but` gets no turn.
+        that failed. A broker of a later turn wins if it answers first. `skip` gets no turn.
 
         Raises `BootstrapError` with the error of each address, or the first of these errors that
         is not retriable, such as that of an address where another server listens. No other broker
         has its turn after one refuses the login: the same password again could lock the account.
         """
-        _, answer = await self._first(request, deadline, max_version, but)
+        _, answer = await self._first_answer(request, deadline, max_version, skip)
         return answer
 
     async def responsive_broker(self, deadline: Deadline) -> Broker:
@@ -302,13 +301,13 @@ class KafkaClient:
 
         Its node id is -1: not known.
         """
-        address, _ = await self._first(MetadataRequest(topics=[]), deadline, None, None)
+        address, _ = await self._first_answer(MetadataRequest(topics=[]), deadline, None, None)
         return Broker(_UNKNOWN_NODE, address)
 
-    async def _first(
-        self, request: Request[R], deadline: Deadline, max_version: int | None, but: Address | None
+    async def _first_answer(
+        self, request: Request[R], deadline: Deadline, max_version: int | None, skip: Address | None
     ) -> tuple[Address, R]:
-        candidates = self._candidates(but)
+        candidates = self._candidates(skip)
         if candidates:  # The best one is throttled only if all are.
             await self.wait_out_throttle(candidates[0], deadline)
 
@@ -318,7 +317,7 @@ class KafkaClient:
 
         return await race(candidates, ask, deadline)
 
-    def _candidates(self, but: Address | None) -> list[Address]:
+    def _candidates(self, skip: Address | None) -> list[Address]:
         """Return at most three known brokers, connected ones first, and all bootstrap addresses.
 
         Each part is in random order. Addresses that failed or throttle the client are at the end.
@@ -329,7 +328,7 @@ class KafkaClient:
         CHANCE.shuffle(bootstrap)
         known.sort(key=lambda address: not self.connections.has(address))
         candidates = dict.fromkeys([*known[:_MOST_KNOWN_TRIED], *bootstrap])
-        best_first = self.contacts.best_first(each for each in candidates if each != but)
+        best_first = self.history.best_first(each for each in candidates if each != skip)
         return sorted(best_first, key=self.connections.throttled_seconds)
 
     async def wait_out_throttle(self, address: Address, deadline: Deadline) -> None:
@@ -345,16 +344,16 @@ class KafkaClient:
         names: Iterable[str] | None,
         deadline: Deadline,
         *,
-        but: Address | None = None,
+        skip: Address | None = None,
         create: bool = False,
     ) -> list[Topic]:
         """Ask once for the named topics, or for all with None. Each `Topic` has its error.
 
         With `create` a broker may create the topics if its `auto.create.topics.enable` is on.
         """
-        wanted = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        response = await self.send_to_any(request, deadline, but=but)
+        named = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=create)
+        response = await self.send_to_any(request, deadline, skip=skip)
         if response.error_code == _REBOOTSTRAP_REQUIRED:
             self.cluster.forget_brokers()
             self.connections.close_all()
@@ -380,27 +379,27 @@ class KafkaClient:
         True if no other broker answers.
         """
         topic_partitions = list(topic_partitions)
-        names = sorted({each.topic for each in topic_partitions})
-        self.contacts.failed(broker.address)
+        names = sorted({partition.topic for partition in topic_partitions})
+        self.history.failed(broker.address)
         try:
-            await self.topics(names, Deadline.after_ms(LONGEST_SILENCE_MS), but=broker.address)
+            await self.topics(names, Deadline.after_ms(LONGEST_SILENCE_MS), skip=broker.address)
         except KafkaError:
             return True
-        return any(self.cluster.is_led_by(broker, each) for each in topic_partitions)
+        return any(self.cluster.is_led_by(broker, partition) for partition in topic_partitions)
 
     async def still_coordinates(self, broker: Broker, key: CoordinatorKey) -> bool:
         """Whether a silent broker still coordinates this key, as the others see it.
 
         True if no other broker answers.
         """
-        self.contacts.failed(broker.address)
+        self.history.failed(broker.address)
         deadline = Deadline.after_ms(LONGEST_SILENCE_MS)
         try:
-            found = await self._find_coordinator(key, deadline, but=broker.address)
+            coordinator = await self._find_coordinator(key, deadline, skip=broker.address)
         except KafkaError:
             return True
-        self.cluster.coordinators[key] = found
-        return found == broker
+        self.cluster.coordinators[key] = coordinator
+        return coordinator == broker
 
     def unknown_topics(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
         """Return the topics whose metadata lacks a leader of these partitions, or is too old."""
@@ -415,11 +414,11 @@ class KafkaClient:
 
     async def coordinator(self, key: CoordinatorKey, deadline: Deadline) -> Broker:
         """Return the broker that coordinates this key. Raises `BrokerError` if there is none."""
-        found = self.cluster.coordinators.get(key)  # Other threads may remove the key any time.
-        if found is None:
-            found = await self._find_coordinator(key, deadline)
-            self.cluster.coordinators[key] = found
-        return found
+        broker = self.cluster.coordinators.get(key)  # Other threads may remove the key any time.
+        if broker is None:
+            broker = await self._find_coordinator(key, deadline)
+            self.cluster.coordinators[key] = broker
+        return broker
 
     async def learn_coordinators(
         self, kind: CoordinatorKind, keys: Iterable[str], deadline: Deadline
@@ -429,7 +428,7 @@ class KafkaClient:
         Nothing is learnt about a key with an error: `coordinator` raises the error.
         """
         unknown = [
-            each for each in keys if CoordinatorKey(kind, each) not in self.cluster.coordinators
+            name for name in keys if CoordinatorKey(kind, name) not in self.cluster.coordinators
         ]
         if len(unknown) < _WORTH_ONE_REQUEST:
             return
@@ -442,20 +441,20 @@ class KafkaClient:
                     self.cluster.coordinators[CoordinatorKey(kind, found.key)] = broker
 
     async def _find_coordinator(
-        self, key: CoordinatorKey, deadline: Deadline, but: Address | None = None
+        self, key: CoordinatorKey, deadline: Deadline, skip: Address | None = None
     ) -> Broker:
         request = FindCoordinatorRequest(key=key.key, key_type=key.kind.value)
-        found = await self.send_to_any(
-            request, deadline, max_version=_FIND_ONE_COORDINATOR, but=but
+        answer = await self.send_to_any(
+            request, deadline, max_version=_FIND_ONE_COORDINATOR, skip=skip
         )
-        if found.error_code:
+        if answer.error_code:
             raise refusal(
-                found.error_code,
+                answer.error_code,
                 f"FindCoordinator of {key}",
-                found.error_message,
+                answer.error_message,
                 # The code tells whether the group or the transactional id was denied.
                 group_id=key.key,
                 transactional_id=key.key,
                 access=self.cluster.access,
             )
-        return Broker(found.node_id, Address(found.host, found.port))
+        return Broker(answer.node_id, Address(answer.host, answer.port))

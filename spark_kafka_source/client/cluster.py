@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
-from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ErrorCode, error_code, error_named
 from spark_kafka_source.net import Address, Identity
@@ -74,6 +73,48 @@ class Leadership:
     """Those of the brokers with a replica."""
 
 
+class PartitionInfo(TopicPartition):
+    """A partition with the node ids of its brokers, from the newest metadata.
+
+    It is a `TopicPartition`: it is equal to the plain one, has its hash, and sorts with it.
+    """
+
+    leader_id: int | None = None
+    """None while the partition has no leader."""
+    replica_ids: tuple[int, ...] = ()
+    in_sync_replica_ids: tuple[int, ...] = ()
+    offline_replica_ids: tuple[int, ...] = ()
+    racks: frozenset[str] = frozenset()
+    """The racks of the brokers with a replica. A broker may have none."""
+
+    @classmethod
+    def of(
+        cls,
+        topic_partition: TopicPartition,
+        leader_id: int | None,
+        replica_ids: tuple[int, ...],
+        in_sync_replica_ids: tuple[int, ...],
+        offline_replica_ids: tuple[int, ...],
+        *,
+        racks: frozenset[str] = frozenset(),
+    ) -> "PartitionInfo":
+        """Return a partition with its brokers."""
+        info = cls(*topic_partition)
+        info.leader_id = leader_id
+        info.replica_ids = replica_ids
+        info.in_sync_replica_ids = in_sync_replica_ids
+        info.offline_replica_ids = offline_replica_ids
+        info.racks = racks
+        return info
+
+    def __repr__(self) -> str:
+        return (
+            f"PartitionInfo({self.topic!r}, {self.partition}, leader_id={self.leader_id},"
+            f" replica_ids={self.replica_ids}, in_sync_replica_ids={self.in_sync_replica_ids},"
+            f" offline_replica_ids={self.offline_replica_ids}, racks={sorted(self.racks)})"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic and its partitions by number. `error` tells why the broker did not describe it."""
@@ -95,13 +136,13 @@ class Topic:
         return [
             PartitionInfo.of(
                 TopicPartition(self.name, partition),
-                found.leader_id if found.leader_id >= 0 and not found.error.code else None,
-                found.replica_ids,
-                found.in_sync_replica_ids,
-                found.offline_replica_ids,
-                racks=found.racks,
+                led.leader_id if led.leader_id >= 0 and not led.error.code else None,
+                led.replica_ids,
+                led.in_sync_replica_ids,
+                led.offline_replica_ids,
+                racks=led.racks,
             )
-            for partition, found in sorted(self.partitions.items())
+            for partition, led in sorted(self.partitions.items())
         ]
 
 
@@ -137,7 +178,7 @@ class Cluster:
             broker.node_id: Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in response.brokers
         }
-        racks = {each.node_id: each.rack for each in response.brokers if each.rack}
+        racks = {broker.node_id: broker.rack for broker in response.brokers if broker.rack}
         topics = [_topic(topic, racks) for topic in response.topics]
         with self._lock:
             for topic in topics:
@@ -147,7 +188,7 @@ class Cluster:
 
     def identity(self, address: Address) -> Identity | None:
         """Return the only broker that has this address, or None (KIP-1242)."""
-        node_ids = [each.node_id for each in self.brokers.values() if each.address == address]
+        node_ids = [broker.node_id for broker in self.brokers.values() if broker.address == address]
         if len(node_ids) != 1 or not self.cluster_id:
             return None
         return Identity(self.cluster_id, node_ids[0])
@@ -190,9 +231,9 @@ class Cluster:
     ) -> bool:
         """Take the leader that an answer names beside its error, as `learn_leader` does."""
         leader = data.current_leader
-        for each in answer.node_endpoints:
-            if each.node_id == leader.leader_id:
-                named = Broker(each.node_id, Address(each.host, each.port), each.rack)
+        for broker in answer.node_endpoints:
+            if broker.node_id == leader.leader_id:
+                named = Broker(broker.node_id, Address(broker.host, broker.port), broker.rack)
                 return self.learn_leader(topic_partition, leader.leader_epoch, named)
         return False
 
@@ -202,7 +243,7 @@ class Cluster:
         return log is not None and log[0] == broker
 
     def missing(self, topic_partitions: Iterable[TopicPartition]) -> list[str]:
-        """Return the topics to ask for: those of partitions whose leader is not known."""
+        """Return the topics to ask for: the leader of one of the partitions is not known."""
         return sorted({each.topic for each in topic_partitions if not self._is_known(each)})
 
     def log(self, topic_partition: TopicPartition) -> Log | None:

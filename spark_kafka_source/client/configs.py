@@ -118,27 +118,27 @@ async def describe_configs(
     *,
     documentation: bool = False,
 ) -> dict[ConfigResource, Configs | BrokerError]:
-    """Ask once for these configurations (None: all). Return those of each resource, or its error.
+    """Ask once for these configurations (None: all). Return them or an error by resource.
 
     Raises `ConfigurationError` for a broker that is not up, and what a request raises.
     """
-    wanted = None if names is None else list(names)
-    found: dict[ConfigResource, Configs | BrokerError] = {}
-    for broker, mine in (await by_broker(client, resources, deadline)).items():
-        asked = [DescribeConfigsResource(each.type.value, each.name, wanted) for each in mine]
-        request = DescribeConfigsRequest(asked, False, documentation)
+    named = None if names is None else list(names)
+    configs: dict[ConfigResource, Configs | BrokerError] = {}
+    for broker, led in (await by_broker(client, resources, deadline)).items():
+        described = [DescribeConfigsResource(each.type.value, each.name, named) for each in led]
+        request = DescribeConfigsRequest(described, False, documentation)
         answer = (
             await client.send_to_any(request, deadline)
             if broker is None
             else await client.send(request, broker, deadline)
         )
-        results = {(each.resource_type, each.resource_name): each for each in answer.results}
-        for each in mine:
-            result = results.get((each.type.value, each.name))
+        answers = {(each.resource_type, each.resource_name): each for each in answer.results}
+        for each in led:
+            result = answers.get((each.type.value, each.name))
             if result is None:
                 raise ProtocolError(f"DescribeConfigs of {each}: the answer leaves it out")
-            found[each] = _configs(each, result)
-    return found
+            configs[each] = _configs(each, result)
+    return configs
 
 
 async def by_broker(
@@ -148,38 +148,38 @@ async def by_broker(
 
     Raises `ConfigurationError` for a broker that is not up.
     """
-    found: dict[Broker | None, list[ConfigResource]] = {}
+    by_broker: dict[Broker | None, list[ConfigResource]] = {}
     for each in dict.fromkeys(resources):
         broker = None if each.node_id is None else await _broker(client, each.node_id, deadline)
-        found.setdefault(broker, []).append(each)
-    return found
+        by_broker.setdefault(broker, []).append(each)
+    return by_broker
 
 
 async def numbers_set_at(
     client: KafkaClient, broker: Broker, names: Collection[str], deadline: Deadline
 ) -> dict[str, int]:
-    """Return those of a broker's configurations that are whole numbers, by name.
+    """Return the configurations of a broker that are whole numbers, by name.
 
     One that the broker does not tell is left out, as all are if the user lacks DESCRIBE_CONFIGS on
     the cluster. Raises what `KafkaClient.send` raises.
     """
     resource = ConfigResource.broker(broker.node_id)
-    found = (await describe_configs(client, [resource], deadline, names))[resource]
-    if isinstance(found, KafkaError):
+    configs = (await describe_configs(client, [resource], deadline, names))[resource]
+    if isinstance(configs, KafkaError):
         return {}
-    values = {name: entry.value for name, entry in found.items() if name in names}
+    values = {name: entry.value for name, entry in configs.items() if name in names}
     return {name: int(text) for name, text in values.items() if text and text.isdecimal()}
 
 
 async def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[str]:
-    """Return those of the topics whose brokers set the times of records (LogAppendTime).
+    """Return the topics whose brokers set the times of records (LogAppendTime).
 
     A topic of which the user may not ask this is not among them: CreateTime is the default. It
     needs DESCRIBE_CONFIGS on the topic.
     """
     topics = [ConfigResource.topic(name) for name in names]
     try:
-        found = await client.retrying(
+        described = await client.retrying(
             "DescribeConfigs",
             lambda deadline: describe_configs(client, topics, deadline, [_TIMESTAMP_TYPE]),
         )
@@ -188,7 +188,7 @@ async def log_append_topics(client: KafkaClient, names: Iterable[str]) -> set[st
         return set()
     return {
         topic.name
-        for topic, configs in found.items()
+        for topic, configs in described.items()
         if not isinstance(configs, KafkaError)
         and _TIMESTAMP_TYPE in configs
         and configs[_TIMESTAMP_TYPE].value == _BY_BROKER
@@ -210,18 +210,18 @@ async def _broker(client: KafkaClient, node_id: int, deadline: Deadline) -> Brok
 def _configs(resource: ConfigResource, result: DescribeConfigsResult) -> Configs | BrokerError:
     if result.error_code:
         return refusal(result.error_code, f"DescribeConfigs of {resource}", result.error_message)
-    return {each.name: _entry(each) for each in result.configs}
+    return {entry.name: _entry(entry) for entry in result.configs}
 
 
-def _entry(found: DescribeConfigsResourceResult) -> ConfigEntry:
+def _entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
     return ConfigEntry(
-        found.name,
-        None if found.is_sensitive else found.value,
-        _named(_SOURCES, found.config_source),
-        found.read_only,
-        found.is_sensitive,
-        _named(_TYPES, found.config_type),
-        found.documentation,
+        entry.name,
+        None if entry.is_sensitive else entry.value,
+        _named(_SOURCES, entry.config_source),
+        entry.read_only,
+        entry.is_sensitive,
+        _named(_TYPES, entry.config_type),
+        entry.documentation,
     )
 
 

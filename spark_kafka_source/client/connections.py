@@ -6,7 +6,7 @@ import time
 from spark_kafka_source.client.cluster import Cluster
 from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.errors import RebootstrapError
-from spark_kafka_source.net import Address, Connection, ConnectionSettings, Contacts, Dial
+from spark_kafka_source.net import Address, BrokerHistory, Connection, ConnectionSettings, Dial
 from spark_kafka_source.protocol import Response
 
 # A broker answers nothing else on a connection while it holds a fetch back, so a client has two to
@@ -23,13 +23,13 @@ class Connections:
     def __init__(
         self,
         settings: ConnectionSettings,
-        contacts: Contacts,
+        history: BrokerHistory,
         traffic: Traffic | None = None,
         *,
         checked_by: Cluster | None = None,
     ) -> None:
         """Create it. Brokers check whether connections are meant for them, by this metadata."""
-        self.contacts = contacts
+        self.history = history
         self.traffic = traffic
         self._checked_by = checked_by
         self.requests_sent = 0
@@ -49,7 +49,7 @@ class Connections:
         return self.closing.is_set()
 
     def close(self) -> None:
-        """Close all connections, also those being made and those still to come. Never raises."""
+        """Close all connections, also the ones being made and the later ones. Never raises."""
         self.closing.set()
         for dial in list(self._dials.values()):
             dial.close()
@@ -58,16 +58,16 @@ class Connections:
     def close_all(self) -> None:
         """Close the connections that are made."""
         for connections in list(self._open.values()):
-            for each in list(connections):
-                each.close()
+            for connection in list(connections):
+                connection.close()
 
     def has(self, address: Address) -> bool:
         """Whether a request can be sent to this address at once."""
-        return any(each.usable for each in self._open.get(address, ()))
+        return any(connection.usable for connection in self._open.get(address, ()))
 
     def is_open(self, address: Address) -> bool:
         """Whether there is a connection to this address, perhaps with requests in flight."""
-        return any(not each.closed for each in self._open.get(address, ()))
+        return any(not connection.closed for connection in self._open.get(address, ()))
 
     def has_shared(self, address: Address) -> bool:
         """Whether the connection is open on which requests last went out behind each other."""
@@ -75,7 +75,7 @@ class Connections:
         return shared is not None and (shared.usable or shared.is_busy)
 
     def has_room(self, address: Address, most_in_flight: int) -> bool:
-        """Whether a request can go behind those in flight to this address; see `may_send`."""
+        """Whether a request can go behind the ones in flight to this address; see `may_send`."""
         shared = self._shared.get(address)
         if shared is not None and shared.in_flight:  # Requests that keep their order await answers.
             return shared.takes(most_in_flight)
@@ -84,26 +84,26 @@ class Connections:
     def usable_to(self, address: Address, most_in_flight: int = 1) -> Connection | None:
         """Return a connection for a request at once, or None. See `may_send`.
 
-        Close those that are of no use any more, and all but two idle ones.
+        Close connections that are of no use any more, and all but two idle ones.
         """
-        found = None
+        chosen = None
         kept: list[Connection] = []
         idle = 0
         opened = sorted(self._open.pop(address, []), key=self._is_shared)
-        for each in reversed(opened):
-            if found is None and self._takes(each, most_in_flight):
-                found = each
-            elif each.is_busy and not each.closed:
-                kept.append(each)
-            elif idle < _MOST_IDLE and each.usable:
-                kept.append(each)
+        for connection in reversed(opened):
+            if chosen is None and self._takes(connection, most_in_flight):
+                chosen = connection
+            elif connection.is_busy and not connection.closed:
+                kept.append(connection)
+            elif idle < _MOST_IDLE and connection.usable:
+                kept.append(connection)
                 idle += 1
             else:
-                each.close()
+                connection.close()
         kept.reverse()
-        self._open[address] = kept if found is None else [*kept, found]
+        self._open[address] = kept if chosen is None else [*kept, chosen]
         self._close_if_late()
-        return found
+        return chosen
 
     def may_send(self, connection: Connection, most_in_flight: int) -> bool:
         """Whether a request may go out on this connection now. If so, it has to follow at once.
@@ -130,7 +130,7 @@ class Connections:
 
     def heard(self, address: Address, response: Response | None, seconds: float) -> None:
         """Note an answer, how long it took, and how long its broker throttles us (KIP-219)."""
-        self.contacts.answered(address)
+        self.history.answered(address)
         if self.traffic is not None and response is not None:
             self.traffic.answered(address, seconds)
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
@@ -151,7 +151,7 @@ class Connections:
         if dial is None:
             identity = None if self._checked_by is None else self._checked_by.identity(address)
             dial = self._dials[address] = Dial.connecting(
-                address, self._settings, self.contacts, identity
+                address, self._settings, self.history, identity
             )
             self._close_if_late()
         return dial

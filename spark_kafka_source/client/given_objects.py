@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import nearest
+from spark_kafka_source.options.unknown import nearest
 
 _ALMOST = 0.9
 _NOTHING_AWAITS = "Give a function that returns the result: nothing awaits it"
@@ -56,14 +56,14 @@ def method(
     Raises `ConfigurationError` for an attribute that cannot be called, or whose result would have
     to be awaited, unless `may_wait`.
     """
-    found = own(given, name, base)
-    if found is None:
+    called = own(given, name, base)
+    if called is None:
         return None
-    if not callable(found):
+    if not callable(called):
         raise ConfigurationError(argument, f"has `{name}`, which is no method", "Give a method")
     if not may_wait:
-        refuse_async(argument, found, f"method `{name}`")
-    return found
+        refuse_async(argument, called, f"method `{name}`")
+    return called
 
 
 def refuse_async(argument: str, called: Callable[..., Any], named: str) -> None:

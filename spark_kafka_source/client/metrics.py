@@ -44,8 +44,8 @@ class MetricsReporter:
 
     def init(self, metrics: Sequence[KafkaMetric]) -> None:
         """Take the client's first metrics. By default, call `metric_change` with each of them."""
-        for each in metrics:
-            self.metric_change(each)
+        for metric in metrics:
+            self.metric_change(metric)
 
     def metric_change(self, metric: KafkaMetric) -> None:
         """Take one more metric, such as the lag of a partition that the consumer got."""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.extras import install_extra
 from spark_kafka_source.forks import OwnProcess
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ class PrometheusReporter(MetricsReporter):
             from prometheus_client import REGISTRY  # noqa: PLC0415
         except ImportError as error:
             found = "has a PrometheusReporter, and the package prometheus_client is not installed"
-            expected = "Install it: pip install 'spark-kafka-source[prometheus]'"
-            raise ConfigurationError(_ARGUMENT, found, expected) from error
+            raise ConfigurationError(_ARGUMENT, found, install_extra("prometheus")) from error
         self._registry = REGISTRY if registry is None else registry
         self._process = OwnProcess("reporter")
         self._metrics: dict[int, KafkaMetric] = {}
@@ -105,12 +105,12 @@ class PrometheusReporter(MetricsReporter):
 
 def _collector_of(registry: "CollectorRegistry") -> "_Collector":
     """Return the collector of a registry, made and registered if there is none."""
-    found = _collectors.get(registry)
-    if found is None:
-        found = _Collector()
-        registry.register(found)
-        _collectors[registry] = found
-    return found
+    collector = _collectors.get(registry)
+    if collector is None:
+        collector = _Collector()
+        registry.register(collector)
+        _collectors[registry] = collector
+    return collector
 
 
 class _Collector:
@@ -143,7 +143,7 @@ class _Collector:
                 continue
             seen.add((name, *values))
             if name not in families:
-                labels = [each.replace("-", "_") for each in metric.tags]
+                labels = [tag.replace("-", "_") for tag in metric.tags]
                 text = f"Kafka's {metric.name}: {_DOCUMENTATION[metric.client_type]}"
                 kind = CounterMetricFamily if name.endswith(_TOTAL) else GaugeMetricFamily
                 families[name] = kind(name.removesuffix(_TOTAL), text, labels=labels)

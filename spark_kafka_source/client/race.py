@@ -62,11 +62,11 @@ def _turn_end(asked: Asked[R], began_seconds: float) -> Deadline:
 
 def _give_up(running: Sequence[Asked[R]]) -> None:
     """Close the connections whose answers are still to come. One without a byte is tried last."""
-    for each in running:
-        if each.is_heard:
-            each.abandon()
+    for asked in running:
+        if asked.is_heard:
+            asked.abandon()
         else:
-            each.give_up("another broker was sooner, so it was given up while")
+            asked.give_up("another broker was sooner, so it was given up while")
 
 
 def _failure(failures: Sequence[RemoteError]) -> RemoteError:

@@ -46,12 +46,12 @@ class GivenReporter:
     def begin(self, metrics: Sequence[KafkaMetric]) -> None:
         """Tell the reporter of the first metrics."""
         if self._methods[_INIT] is not None:
-            self.tell(_INIT, metrics)
+            self.call(_INIT, metrics)
         else:
-            for each in metrics:
-                self.tell(_CHANGE, each)
+            for metric in metrics:
+                self.call(_CHANGE, metric)
 
-    def tell(self, name: str, *arguments: object) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Call a method of the reporter, if it has that."""
         called = self._methods[name]
         if called is None:
@@ -81,7 +81,7 @@ def given_reporters(
         raise ConfigurationError(argument, f"is of type {type(given).__name__}", _LIST)
     dot = "." if any("." in name for name in configuration) else "_"
     known = {**configuration, f"client{dot}id": config.connection.client_id}
-    return [_checked(argument, each, known) for each in given]
+    return [_checked(argument, reporter, known) for reporter in given]
 
 
 def _java_class(argument: str, name: str) -> ConfigurationError:
@@ -94,7 +94,7 @@ def _checked(argument: str, given: object, configuration: Mapping[str, object]) 
         raise _java_class(argument, given)
     refuse_class(argument, given)
     is_subclass = isinstance(given, MetricsReporter)
-    found = {name: method(argument, given, name) for name in _TAKING}
+    called = {name: method(argument, given, name) for name in _TAKING}
     base = MetricsReporter if is_subclass else None
     lacking = [name for name in _TAKING if method(argument, given, name, base) is None]
     refuse_slips(argument, given, lacking, _SYNONYMS)
@@ -102,10 +102,11 @@ def _checked(argument: str, given: object, configuration: Mapping[str, object]) 
         said = f"has an object of type {type(given).__name__}, which has no method `{_CHANGE}`"
         raise ConfigurationError(argument, said, f"Give objects with `{_CHANGE}(metric)`")
     for name, parameters in _TAKING.items():
-        if found[name] is not None:
-            check_call(argument, found[name], f"has a reporter with a method `{name}`", *parameters)
+        if called[name] is not None:
+            what = f"has a reporter with a method `{name}`"
+            check_call(argument, called[name], what, *parameters)
     configure(argument, given, configuration)
-    return GivenReporter(type(given).__name__, found)
+    return GivenReporter(type(given).__name__, called)
 
 
 class Reporting:
@@ -141,7 +142,8 @@ class Reporting:
             self._tell("metric_removal", self._of_partitions.pop(gone))
         for each in partitions:
             if each not in self._of_partitions:
-                tags = {**self._tags, "topic": each.topic, "partition": str(each.partition)}
+                topic, partition = each
+                tags = {**self._tags, "topic": topic, "partition": str(partition)}
                 metric = KafkaMetric(name, self._client_type, tags, partial(measure, each))
                 self._of_partitions[each] = metric
                 self._tell(_CHANGE, metric)
@@ -151,5 +153,5 @@ class Reporting:
         self._tell("close")
 
     def _tell(self, name: str, *arguments: Any) -> None:
-        for each in self._reporters:
-            each.tell(name, *arguments)
+        for reporter in self._reporters:
+            reporter.call(name, *arguments)

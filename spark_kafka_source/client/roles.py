@@ -1,7 +1,7 @@
 """Roles of brokers, and questions about many keys to the brokers that have a role for them.
 
 A broker leads partitions, and coordinates groups and transactional ids. `LEADER` and `COORDINATOR`
-find such a broker, and tell whether a silent one has its role still. `ask_each` asks all of them:
+find such a broker, and tell whether a silent one keeps its role. `ask_each` asks all of them:
 
     await ask_each(client, what, LEADER, partitions, request=make_request, answers=told)
 """
@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker, CoordinatorKey
-from spark_kafka_source.client.patience import patient
+from spark_kafka_source.client.unknown_topics import patient
 from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import (
     BrokerError,
@@ -45,8 +45,8 @@ class Role(Generic[K]):
         [KafkaClient, Sequence[K], Deadline], Conversation[Mapping[K, Broker | BrokerError]]
     ]
     """Returns the broker of each key, or why there is none. It asks about unknown ones, once."""
-    is_still: Callable[[KafkaClient, Broker, Sequence[K]], Conversation[bool]]
-    """Returns whether a silent broker has the role for any of the keys, as the others see it.
+    keeps_role: Callable[[KafkaClient, Broker, Sequence[K]], Conversation[bool]]
+    """Returns whether a silent broker keeps the role for any of the keys, as the others see it.
 
     True if no other broker answers.
     """
@@ -71,13 +71,13 @@ async def _leaders(
 ) -> Mapping[TopicPartition, Broker | BrokerError]:
     if unknown := client.unknown_topics(keys):
         await client.topics(unknown, deadline)
-    found: dict[TopicPartition, Broker | BrokerError] = {}
-    for each in keys:
+    brokers: dict[TopicPartition, Broker | BrokerError] = {}
+    for partition in keys:
         try:
-            found[each], _ = client.cluster.leader(each)
+            brokers[partition], _ = client.cluster.leader(partition)
         except BrokerError as error:
-            found[each] = error
-    return found
+            brokers[partition] = error
+    return brokers
 
 
 async def _coordinators(
@@ -86,20 +86,20 @@ async def _coordinators(
     for kind in {each.kind for each in keys}:
         names = [each.key for each in keys if each.kind is kind]
         await client.learn_coordinators(kind, names, deadline)
-    found: dict[CoordinatorKey, Broker | BrokerError] = {}
-    for each in keys:
+    brokers: dict[CoordinatorKey, Broker | BrokerError] = {}
+    for key in keys:
         try:
-            found[each] = await client.coordinator(each, deadline)
+            brokers[key] = await client.coordinator(key, deadline)
         except BrokerError as error:
-            found[each] = error
-    return found
+            brokers[key] = error
+    return brokers
 
 
 async def _still_coordinates(
     client: KafkaClient, broker: Broker, keys: Sequence[CoordinatorKey]
 ) -> bool:
-    for each in keys:  # One after another: there may be thousands of groups.
-        if await client.still_coordinates(broker, each):
+    for key in keys:  # One after another: there may be thousands of groups.
+        if await client.still_coordinates(broker, key):
             return True
     return False
 
@@ -164,12 +164,12 @@ async def ask_each(
     if missing:
         attempt = patient(partial(question.ask, missing))
         await client.retrying(what, attempt, timeout_ms=timeout_ms)
-    return {each: question.found[each] for each in missing}
+    return {key: question.results[key] for key in missing}
 
 
 @dataclass(eq=False, slots=True)
 class _Question(Generic[K, A, R]):
-    """The arguments of `ask_each`, and what was found so far."""
+    """The arguments of `ask_each`, and the answers so far."""
 
     client: KafkaClient
     what: str
@@ -179,22 +179,22 @@ class _Question(Generic[K, A, R]):
     max_version: int | None
     on_answer: Callable[[Mapping[K, A]], None]
     instead: Callable[[BrokerError], A] | None
-    found: dict[K, A]
+    results: dict[K, A]
 
     async def ask(self, keys: Iterable[K], deadline: Deadline) -> None:
         """Ask once about the keys without an answer. Raises an error if one has none after that."""
-        missing = [each for each in keys if each not in self.found]
-        asked: dict[Broker, list[K]] = defaultdict(list)
+        missing = [key for key in keys if key not in self.results]
+        keys_of: dict[Broker, list[K]] = defaultdict(list)
         errors: list[KafkaError] = []
         for key, broker in (await self.role.find(self.client, missing, deadline)).items():
             if isinstance(broker, Broker):
-                asked[broker].append(key)
+                keys_of[broker].append(key)
             else:
-                self._failed(key, broker, self.found, errors)
-        held = await together(self._ask_one(*each, deadline) for each in asked.items())
-        _raise_first([*errors, *filter(None, (each.error() for each in held))])
+                self._failed(key, broker, self.results, errors)
+        conversations = await together(self._ask_one(*each, deadline) for each in keys_of.items())
+        _raise_first([*errors, *filter(None, (each.error() for each in conversations))])
         for key in missing:
-            if key not in self.found:
+            if key not in self.results:
                 raise ProtocolError(f"{self.what} of {key}: the answer leaves it out")
 
     async def _ask_one(self, broker: Broker, keys: Sequence[K], deadline: Deadline) -> None:
@@ -203,40 +203,40 @@ class _Question(Generic[K, A, R]):
             broker,
             deadline,
             max_version=self.max_version,
-            is_still=partial(self.role.is_still, self.client, broker, keys),
+            keeps_role=partial(self.role.keeps_role, self.client, broker, keys),
         )
-        told = list(self.answers(response, broker))
+        answers = list(self.answers(response, broker))
         # A broker that throttles the client may send nothing but the time to wait (KIP-219).
-        if not told and getattr(response, "throttle_time_ms", 0) > 0:
+        if not answers and getattr(response, "throttle_time_ms", 0) > 0:
             raise BrokerError(_OVER_QUOTA, self.what)
         new: dict[K, A] = {}
         errors: list[KafkaError] = []
         wanted = set(keys)
-        for each in (each for each in told if each.key in wanted):
-            if each.error_code:
-                self._failed(each.key, self._error(each), new, errors)
+        for answer in (answer for answer in answers if answer.key in wanted):
+            if answer.error_code:
+                self._failed(answer.key, self._error(answer), new, errors)
             else:
-                new[each.key] = each.answer
-        self.found.update(new)
+                new[answer.key] = answer.answer
+        self.results.update(new)
         self.on_answer(new)
         _raise_first(errors)
 
-    def _error(self, told: Told[K, A]) -> BrokerError:
+    def _error(self, answer: Told[K, A]) -> BrokerError:
         return self.role.refusal(
-            told.error_code,
-            f"{self.what} of {told.key}",
-            told.key,
-            said=told.error_message,
+            answer.error_code,
+            f"{self.what} of {answer.key}",
+            answer.key,
+            said=answer.error_message,
             access=self.client.cluster.access,
         )
 
     def _failed(
-        self, key: K, error: BrokerError, found: dict[K, A], errors: list[KafkaError]
+        self, key: K, error: BrokerError, results: dict[K, A], errors: list[KafkaError]
     ) -> None:
         if self.instead is None or error.has_remedy:
             errors.append(error)
         else:
-            found[key] = self.instead(error)
+            results[key] = self.instead(error)
 
 
 def _raise_first(errors: Sequence[KafkaError]) -> None:

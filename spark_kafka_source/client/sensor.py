@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spark_kafka_source.settings import INT64_MAX, setting
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import int32, int64
 
 _LEAST_SECONDS = 0.001
 
@@ -17,8 +18,10 @@ _LEAST_SECONDS = 0.001
 class SensorConfig:
     """How long the values of metrics count, with Kafka's names and defaults."""
 
-    metrics_num_samples: int = setting(2, minimum=1)
-    metrics_sample_window_ms: int = setting(30_000, minimum=1, maximum=INT64_MAX)
+    metrics_num_samples: int = option("kafka.metrics.num.samples", int32(2, minimum=1))
+    metrics_sample_window_ms: int = option(
+        "kafka.metrics.sample.window.ms", int64(30_000, minimum=1)
+    )
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class Sensor:
         number, total = 1 + len(others), value + sum(others)
         with self._lock:
             now_seconds = self._clock()
-            window = self._present(now_seconds)
+            window = self._current_window(now_seconds)
             window.ended_seconds = now_seconds
             window.number += number
             window.total += total
@@ -104,7 +107,7 @@ class Sensor:
         """Seconds since the last value; -1.0 if there never was one."""
         return -1.0 if self.last_seconds is None else self._clock() - self.last_seconds
 
-    def _present(self, now_seconds: float) -> _Window:
+    def _current_window(self, now_seconds: float) -> _Window:
         """Return the window for a value that comes now."""
         if not self._windows:
             self._windows.append(_Window(now_seconds, now_seconds))
@@ -118,18 +121,18 @@ class Sensor:
         with self._lock:
             now_seconds = self._clock()
             if not self._windows:
-                self._present(now_seconds)
+                self._current_window(now_seconds)
             kept_seconds = self._samples * self._window_seconds
             self._windows = [
                 _Window(now_seconds, now_seconds)
-                if now_seconds - each.ended_seconds >= kept_seconds
-                else each
-                for each in self._windows
+                if now_seconds - window.ended_seconds >= kept_seconds
+                else window
+                for window in self._windows
             ]
-            began_seconds = min(each.began_seconds for each in self._windows)
-            number = sum(each.number for each in self._windows)
-            total = sum(each.total for each in self._windows)
-            most = max(each.most for each in self._windows)
+            began_seconds = min(window.began_seconds for window in self._windows)
+            number = sum(window.number for window in self._windows)
+            total = sum(window.total for window in self._windows)
+            most = max(window.most for window in self._windows)
         seconds = self._span_seconds(now_seconds - began_seconds)
         return _Window(began_seconds, now_seconds, number, total, most), seconds
 

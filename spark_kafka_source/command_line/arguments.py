@@ -61,15 +61,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _with_action(arguments: Sequence[str] | None) -> list[str]:
     """Return the arguments with `topics create` as one command, beside `topics NAME`."""
-    found = list(sys.argv[1:] if arguments is None else arguments)
-    if found[:1] == ["topics"] and found[1:2] and found[1] in _OF_TOPICS:
-        found[:2] = [" ".join(found[:2])]
-    return found
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["topics"] and words[1:2] and words[1] in _OF_TOPICS:
+        words[:2] = [" ".join(words[:2])]
+    return words
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
     """Report the names of unknown options, without values: a value may be a password."""
-    names = [each.partition("=")[0] for each in unknown if each.startswith("-")]
+    names = [argument.partition("=")[0] for argument in unknown if argument.startswith("-")]
     parser.error(f"unknown: {', '.join(names)}" if names else "too many arguments")
 
 
@@ -95,9 +95,18 @@ def _add_reset(actions: Any) -> None:
     reset = _command(actions, "reset", "groups", "reset", about)
     reset.add_argument("group", metavar="GROUP")
     target = reset.add_mutually_exclusive_group(required=True)
-    for name in ("earliest", "latest", "current"):
-        target.add_argument(f"--to-{name}", dest="to", action="store_const", const=name)
-    target.add_argument("--to-datetime", dest="to", metavar="TIME", help="ISO 8601, by default UTC")
+    for name, text in (
+        ("earliest", "the first offset of the log"),
+        ("latest", "the end of the log"),
+        ("current", "the committed offset; the end of the log, if there is none"),
+    ):
+        target.add_argument(f"--to-{name}", dest="to", action="store_const", const=name, help=text)
+    target.add_argument(
+        "--to-datetime",
+        dest="to",
+        metavar="TIME",
+        help="the first record then or later: ISO 8601, by default UTC",
+    )
     target.add_argument("--by-duration", dest="ago", metavar="SPAN", help="before now, as 'PT1H'")
     target.add_argument("--to-offset", type=int, metavar="N", help="within what the log has")
     target.add_argument("--shift-by", type=int, metavar="N", help="forward, or back with -N")
@@ -116,7 +125,7 @@ def _add_topics(commands: Any) -> None:
     topics.add_argument("--partitions", action="store_true", help="each partition of all topics")
     about = "what is in tiered storage, too, of each partition"
     topics.add_argument("--tiered", action="store_true", help=about)
-    topics.epilog = f"Also: {', '.join(f'topics {each}' for each in _OF_TOPICS)}."
+    topics.epilog = f"Also: {', '.join(f'topics {action}' for action in _OF_TOPICS)}."
     about = "create topics, and wait until they can be used"
     create = _topic_command(commands, "create", "create", about)
     create.add_argument("--replication-factor", type=_positive, metavar="N", help=_BROKERS_CHOOSE)
@@ -127,12 +136,12 @@ def _add_topics(commands: Any) -> None:
     alter.add_argument(
         "--unset", action="append", default=[], metavar="NAME", help="let the default count again"
     )
-    for each in (create, alter):
-        help_ = _BROKERS_CHOOSE if each is create else "so many in all; they can only be added"
-        each.add_argument("--partitions", type=_positive, metavar="N", help=help_)
+    for parser in (create, alter):
+        help_ = _BROKERS_CHOOSE if parser is create else "so many in all; they can only be added"
+        parser.add_argument("--partitions", type=_positive, metavar="N", help=help_)
         about = "a configuration of the topics, as retention.ms=86400000; may be repeated"
-        each.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=about)
-        each.add_argument("--dry-run", action="store_true", help="let the brokers check it only")
+        parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=about)
+        parser.add_argument("--dry-run", action="store_true", help="let the brokers check it only")
     about = "the configurations of topics that are not Kafka's defaults"
     configs = _topic_command(commands, "configs", "configs", about)
     configs.add_argument("--all", action="store_true", help="the defaults, too")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from spark_kafka_source.client import SECURITY_WITHOUT_EFFECT
 from spark_kafka_source.client.arguments import Vocabulary
 from spark_kafka_source.consumer import consumer_config
 from spark_kafka_source.errors import ConfigurationError
@@ -24,7 +23,9 @@ _SECURITY = ("security.", "ssl.", "sasl.")
 _GROUP = frozenset({"group.id", "group.instance.id"})
 _CONSUMER, _PRODUCER = consumer_config.VOCABULARY, producer_config.VOCABULARY
 # The doctor looks at the settings of both, and connects with those of a consumer.
-_BOTH = replace(_CONSUMER, kind="consumer or producer", known=_CONSUMER.known | _PRODUCER.known)
+_BOTH = replace(
+    _CONSUMER, kind="consumer or producer", known={**_CONSUMER.known, **_PRODUCER.known}
+)
 _VOCABULARIES = {each.kind: each for each in (_CONSUMER, _PRODUCER, _BOTH)}
 _SERVERS = "bootstrap.servers"
 # Without one of these, the other options for typed keys and values have no effect.
@@ -132,7 +133,7 @@ def _is_setting(name: str) -> bool:
 
 def _has_effect(name: str, vocabulary: Vocabulary) -> bool:
     option = _PREFIX + name.lower()
-    is_security = name.startswith(_SECURITY) and option not in SECURITY_WITHOUT_EFFECT
+    is_security = name.startswith(_SECURITY) and option not in vocabulary.others().reasons
     return vocabulary.knows(name) or is_security
 
 

@@ -5,11 +5,11 @@ import argparse
 from spark_kafka_source.command_line.configuration import configuration, of_a_producer
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.doctor import Finding, Verdict, Wanted, examine
+from spark_kafka_source.doctor import Finding, Scope, Verdict, examine
 from spark_kafka_source.doctor.spark import check_spark
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.registry import RegistryConfig
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
 
 _COLUMNS = ("ok", "check", "subject", "found", "ms", "remedy", "option")
 _SIGNS = {Verdict.OK: "✓", Verdict.WRONG: "✗", Verdict.UNKNOWN: "?"}
@@ -29,23 +29,23 @@ def doctor(arguments: argparse.Namespace, output: Output) -> int:
     if arguments.transactional_id is not None:
         settings.setdefault(_TRANSACTIONAL_ID, arguments.transactional_id)
     only = of_a_producer(given)
-    mine = {name: value for name, value in given.items() if name not in only}
-    config = ConsumerConfig.from_arguments(mine, None)
-    wanted = Wanted(
+    of_consumer = {name: value for name, value in given.items() if name not in only}
+    config = ConsumerConfig.from_arguments(of_consumer, None)
+    scope = Scope(
         arguments.topic,
         arguments.group,
         arguments.transactional_id,
         _registry(registry, arguments.registry),
         settings,
     )
-    found = examine(config.client, wanted, arguments.timeout * 1000)
+    findings = examine(config.client, scope, arguments.timeout * 1000)
     if arguments.spark:
-        found += check_spark(arguments.timeout * 1000 * _TIMES_FOR_SPARK)
+        findings += check_spark(arguments.timeout * 1000 * _TIMES_FOR_SPARK)
     if output.as_json:
-        output.rows([_document(each) for each in found], ())
+        output.rows([_document(finding) for finding in findings], ())
     else:
-        output.rows([_row(each) for each in found], _COLUMNS)
-    return int(any(each.verdict is Verdict.WRONG for each in found))
+        output.rows([_row(finding) for finding in findings], _COLUMNS)
+    return int(any(finding.verdict is Verdict.WRONG for finding in findings))
 
 
 def _texts(given: dict[str, object]) -> dict[str, str]:

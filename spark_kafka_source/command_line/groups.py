@@ -13,8 +13,8 @@ from spark_kafka_source.admin import (
     OffsetResets,
     Shift,
 )
-from spark_kafka_source.admin.decision_offsets import groups_with_decisions, is_decision
-from spark_kafka_source.admin.targets import Target
+from spark_kafka_source.admin.committed import groups_with_decisions, is_decision
+from spark_kafka_source.admin.reset_targets import Target
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import ConfigurationError, KafkaError
@@ -33,20 +33,20 @@ _RESET = ("topic", "partition", "old", "new", "change", "note")
 def list_groups(arguments: argparse.Namespace, output: Output) -> int:
     """Show all groups."""
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.list_groups(states=arguments.state, types=arguments.type)
-        keepers = _with_decisions(admin, found, output)
+        groups = admin.list_groups(states=arguments.state, types=arguments.type)
+        keepers = _with_decisions(admin, groups, output)
     rows = [
         {
-            "group": each.group_id,
-            "type": each.type,
-            "state": each.state,
-            "protocol": each.protocol_type,
-            "note": _KEEPER if each.group_id in keepers else None,
+            "group": listing.group_id,
+            "type": listing.type,
+            "state": listing.state,
+            "protocol": listing.protocol_type,
+            "note": _KEEPER if listing.group_id in keepers else None,
         }
-        for each in found
+        for listing in groups
     ]
-    asked = arguments.state or arguments.type
-    none = "There is no group of such a state and type" if asked else "There are no groups"
+    filters = arguments.state or arguments.type
+    none = "There is no group of such a state and type" if filters else "There are no groups"
     output.rows(rows, ("group", "type", "state", "protocol", "note"), none)
     return 0
 
@@ -94,7 +94,7 @@ def _show(output: Output, group: GroupDescription, lag: GroupLag, *, is_first: b
     for name, value in facts.items():
         output.line(f"{name + ':':13}{printable(value) or '-'}")
     for rows, columns in (
-        ([_member(each) for each in group.members], _MEMBERS),
+        ([_member(member) for member in group.members], _MEMBERS),
         (_lag_rows(lag), _LAG),
     ):
         if rows:
@@ -133,12 +133,12 @@ def _description(group: GroupDescription, lag: GroupLag) -> dict[str, object]:
         "group_epoch": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
         "members": [
-            _member(each)
+            _member(member)
             | {
-                "partitions": _partitions(each.assignment),
-                "target": _partitions(each.target_assignment),
+                "partitions": _partitions(member.assignment),
+                "target": _partitions(member.target_assignment),
             }
-            for each in group.members
+            for member in group.members
         ],
         "lag": lag.total,
         "partitions": _lag_rows(lag),
@@ -146,7 +146,7 @@ def _description(group: GroupDescription, lag: GroupLag) -> dict[str, object]:
 
 
 def _partitions(partitions: Iterable[TopicPartition] | None) -> list[dict[str, object]] | None:
-    return None if partitions is None else [each._asdict() for each in partitions]
+    return None if partitions is None else [partition._asdict() for partition in partitions]
 
 
 def lag(arguments: argparse.Namespace, output: Output) -> int:
@@ -175,23 +175,23 @@ def lag(arguments: argparse.Namespace, output: Output) -> int:
 def _lag_rows(lag: GroupLag) -> list[dict[str, object]]:
     return [
         {
-            "group": each.group_id,
-            "topic": each.topic,
-            "partition": each.partition,
-            "committed": each.committed_offset,
-            "start": each.log_start_offset,
-            "end": each.log_end_offset,
-            "lag": each.lag,
-            "leader_epoch": each.leader_epoch,
-            "metadata": each.metadata,
-            "member": each.member_id,
-            "instance": each.group_instance_id,
-            "client": each.client_id,
-            "host": each.host,
-            "keeps_decision": each.keeps_decision,
-            "note": _DECISION if each.keeps_decision else each.error,
+            "group": row.group_id,
+            "topic": row.topic,
+            "partition": row.partition,
+            "committed": row.committed_offset,
+            "start": row.log_start_offset,
+            "end": row.log_end_offset,
+            "lag": row.lag,
+            "leader_epoch": row.leader_epoch,
+            "metadata": row.metadata,
+            "member": row.member_id,
+            "instance": row.group_instance_id,
+            "client": row.client_id,
+            "host": row.host,
+            "keeps_decision": row.keeps_decision,
+            "note": _DECISION if row.keeps_decision else row.error,
         }
-        for each in lag
+        for row in lag
     ]
 
 
@@ -199,19 +199,19 @@ def reset(arguments: argparse.Namespace, output: Output) -> int:
     """Show old and new offsets. Commit the new offsets only with `--execute`."""
     topics = _topics(arguments.topic)
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.reset_offsets(
+        resets = admin.reset_offsets(
             arguments.group, _target(arguments), topics, dry_run=not arguments.execute
         )
-        committed = {} if found.executed else admin.list_group_offsets(arguments.group)
-    output.rows([_reset_row(found, each) for each in found], _RESET)
-    if not found:
+        committed = {} if resets.executed else admin.list_group_offsets(arguments.group)
+    output.rows([_reset_row(resets, row) for row in resets], _RESET)
+    if not resets:
         output.note("Nothing to reset: the group has committed nothing; name topics by --topic")
         return 1
-    if found.is_new:
-        output.note(f"There was no group {found.group_id!r}")
-    if any(is_decision(each.metadata) for each in committed.values()):
+    if resets.is_new:
+        output.note(f"There was no group {resets.group_id!r}")
+    if any(is_decision(offset.metadata) for offset in committed.values()):
         output.note(f"This group {_KEEPER}, which would lose them and refuse to start")
-    if not found.executed:
+    if not resets.executed:
         output.note("Nothing was committed: this was a dry run; add --execute")
     return 0
 
@@ -226,16 +226,16 @@ def _target(arguments: argparse.Namespace) -> Target:
     return named
 
 
-def _reset_row(found: OffsetResets, row: OffsetReset) -> dict[str, object]:
+def _reset_row(resets: OffsetResets, row: OffsetReset) -> dict[str, object]:
     return {
-        "group": found.group_id,
+        "group": resets.group_id,
         "topic": row.topic,
         "partition": row.partition,
         "old": row.old_offset,
         "new": row.new_offset,
         "change": None if row.old_offset is None else row.new_offset - row.old_offset,
         "note": row.note,
-        "executed": found.executed,
+        "executed": resets.executed,
     }
 
 
@@ -258,11 +258,11 @@ def _deleted_offsets(
     admin: KafkaAdmin, group_id: str, topics: Sequence[str | TopicPartition]
 ) -> list[dict[str, object]]:
     try:
-        found = admin.delete_offsets(group_id, topics)
+        errors = admin.delete_offsets(group_id, topics)
     except KafkaError as error:
         return [{"group": group_id, "topic": None, "partition": None, **_outcome(error)}]
     return [
-        {"group": group_id, **where._asdict(), **_outcome(error)} for where, error in found.items()
+        {"group": group_id, **where._asdict(), **_outcome(error)} for where, error in errors.items()
     ]
 
 
@@ -274,15 +274,15 @@ def _topics(given: Sequence[str] | None) -> list[str | TopicPartition] | None:
     """Return topics (`events`) or their partitions (`events:0,1`). A topic's name has no colon."""
     if given is None:
         return None
-    found: list[str | TopicPartition] = []
-    for each in given:
-        topic, colon, numbers = each.partition(":")
+    topics: list[str | TopicPartition] = []
+    for text in given:
+        topic, colon, numbers = text.partition(":")
         if not colon:
-            found.append(topic)
+            topics.append(topic)
             continue
         try:
-            found += [TopicPartition(topic, int(number)) for number in numbers.split(",")]
+            topics += [TopicPartition(topic, int(number)) for number in numbers.split(",")]
         except ValueError:
             expected = "Give a topic, or partitions as 'events:0,1'"
-            raise ConfigurationError("--topic", "found {}", expected, each) from None
-    return found
+            raise ConfigurationError("--topic", "found {}", expected, text) from None
+    return topics

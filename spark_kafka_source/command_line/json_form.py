@@ -38,7 +38,7 @@ def to_json_form(kind: pa.DataType) -> Convert:
     It returns something for every object. One that is not of the type is shown as what it is.
     """
     if is_any(kind, "struct"):
-        return partial(_object, {each.name: to_json_form(each.type) for each in kind})
+        return partial(_object, {field.name: to_json_form(field.type) for field in kind})
     if is_any(kind, "map"):
         names = is_any(kind.key_type, "string")
         return partial(_entries, names, to_json_form(kind.key_type), to_json_form(kind.item_type))
@@ -70,10 +70,10 @@ def _entries(has_names: bool, key: Convert, item: Convert, value: Any) -> Any:
     pairs = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(pairs, list):
         return shown(value)
-    found = [[key(one), item(other)] for one, other in pairs]
-    if not has_names or len({one for one, _ in pairs}) < len(pairs):
-        return found
-    return dict(found)
+    entries = [[key(name), item(entry)] for name, entry in pairs]
+    if not has_names or len({name for name, _ in pairs}) < len(pairs):
+        return entries
+    return dict(entries)
 
 
 def _name_of(value: float) -> str:
@@ -109,7 +109,7 @@ def from_json_form(kind: pa.DataType, path: str = "") -> Convert:
     as it does for `KafkaProducer.send`: an unknown field, a text for a number, a number for a time.
     """
     if is_any(kind, "struct"):
-        fields = {each.name: from_json_form(each.type, below(path, each.name)) for each in kind}
+        fields = {field.name: from_json_form(field.type, below(path, field.name)) for field in kind}
         return partial(_struct, fields)
     if is_any(kind, "list", "large_list"):
         return partial(_list, from_json_form(kind.value_type, f"{path}[]"))
@@ -155,18 +155,18 @@ def _map(path: str, key: Convert, item: Convert, value: Any) -> Any:
         _refuse(path, "an object, where the keys are no texts: give a list of [key, value]")
     if type(value) is not list:
         return _as_it_is(value)
-    if any(type(each) is not list or len(each) != 2 for each in value):
+    if any(type(entry) is not list or len(entry) != 2 for entry in value):
         _refuse(path, "a list, where each entry of a map is a list of [key, value]")
-    return [(key(one), item(other)) for one, other in value]
+    return [(key(name), item(entry)) for name, entry in value]
 
 
 def _float(path: str, value: Any) -> Any:
     if type(value) is str:
         return _NON_FINITE.get(value, value)
-    found = _as_it_is(value)
-    if type(found) is float and math.isinf(found):
+    number = _as_it_is(value)
+    if type(number) is float and math.isinf(number):
         _refuse(path, f"{_short(str(value))} is beyond the range of a double")
-    return found
+    return number
 
 
 def _text(read: Callable[[str], Any], path: str, value: Any) -> Any:
@@ -212,12 +212,12 @@ def _bytes(text: str) -> bytes:
 
 
 def _duration(text: str) -> datetime.timedelta:
-    found = _DURATION.fullmatch(text)
-    if not found or _is_finer(found[3]):
+    match = _DURATION.fullmatch(text)
+    if not match or _is_finer(match[3]):
         raise ValueError("duration in seconds, with at most six digits after the point, as '1.5s'")
-    micros = int(found[2]) * _MICROS_PER_SECOND
-    micros += int(f"{found[3] or '':0<{_MICRO_DIGITS}}"[:_MICRO_DIGITS])
-    return datetime.timedelta(microseconds=-micros if found[1] else micros)
+    micros = int(match[2]) * _MICROS_PER_SECOND
+    micros += int(f"{match[3] or '':0<{_MICRO_DIGITS}}"[:_MICRO_DIGITS])
+    return datetime.timedelta(microseconds=-micros if match[1] else micros)
 
 
 def _iso(pattern: str, parse: Callable[[str], Any], what: str) -> Callable[[str], Any]:
@@ -225,8 +225,8 @@ def _iso(pattern: str, parse: Callable[[str], Any], what: str) -> Callable[[str]
     is_whole = re.compile(pattern).fullmatch
 
     def read(text: str) -> Any:
-        found = is_whole(text)
-        if found and not (found.lastindex and _is_finer(found[1])):
+        match = is_whole(text)
+        if match and not (match.lastindex and _is_finer(match[1])):
             with suppress(ValueError):
                 return parse(text)
         raise ValueError(what)

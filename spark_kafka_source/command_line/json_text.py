@@ -51,12 +51,12 @@ def _text(value: Any) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise NotJsonError(f"has the field {twice!r} twice in one object")
-    return found
+    return fields
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.command_line import json_text
+from spark_kafka_source.command_line.input_lines import LineError, Lines
 from spark_kafka_source.command_line.json_text import NotJsonError
-from spark_kafka_source.command_line.lines import LineError, Piece
 from spark_kafka_source.command_line.output import BASE64
 from spark_kafka_source.command_line.serializers import (
     PLAIN,
@@ -31,7 +31,7 @@ _INT32_END = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The records of a piece, up to the first line that is no record.
+    """The records of some lines, up to the first line that is no record.
 
     `lines` are the line numbers of the records. `error` names the line that is no record.
     """
@@ -41,28 +41,28 @@ class Parsed:
     error: LineError | None = None
 
 
-Parse = Callable[[Piece], Parsed]
+Parse = Callable[[Lines], Parsed]
 
 
 def plain(separator: str | None) -> Parse:
     """Return a parser of lines. A line is a value, or with `separator` a key and a value."""
-    return _values if separator is None else lambda piece: _keys_and_values(piece, separator)
+    return _values if separator is None else lambda given: _keys_and_values(given, separator)
 
 
-def _values(piece: Piece) -> Parsed:
-    lines = pa.array(piece.lines, pa.binary())
-    return _parsed(piece, {"value": lines})
+def _values(given: Lines) -> Parsed:
+    lines = pa.array(given.lines, pa.binary())
+    return _parsed(given, {"value": lines})
 
 
-def _keys_and_values(piece: Piece, separator: str) -> Parsed:
-    lines = pa.array(piece.lines, pa.binary())
+def _keys_and_values(given: Lines, separator: str) -> Parsed:
+    lines = pa.array(given.lines, pa.binary())
     parts = pc.split_pattern(lines, separator, max_splits=1)
     alone = pc.index(pc.list_value_length(parts), 1).as_py()
     if alone < 0:
-        return _parsed(piece, _two_of(parts))
-    number = piece.first + alone
+        return _parsed(given, _two_of(parts))
+    number = given.first + alone
     error = LineError(number, number, f"has no {separator!r} between a key and a value")
-    return _parsed(piece, _two_of(parts[:alone]), error)
+    return _parsed(given, _two_of(parts[:alone]), error)
 
 
 def _two_of(parts: pa.ListArray) -> dict[str, pa.Array]:
@@ -72,8 +72,8 @@ def _two_of(parts: pa.ListArray) -> dict[str, pa.Array]:
 def serialized(parse: Parse, serializers: Serializers) -> Parse:
     """Return a parser that calls `parse`, and serializes the keys and values that it finds."""
 
-    def read(piece: Piece) -> Parsed:
-        parsed = parse(piece)
+    def read(given: Lines) -> Parsed:
+        parsed = parse(given)
         for part in serializers.keys() & set(parsed.columns.schema.names):
             parsed = _serialized(parsed, part, serializers[part])
         return parsed
@@ -83,36 +83,36 @@ def serialized(parse: Parse, serializers: Serializers) -> Parse:
 
 def _serialized(parsed: Parsed, part: str, serializer: Serializer) -> Parsed:
     """Return the records up to the first line whose part has no bytes."""
-    found: list[bytes | None] = []
+    encoded: list[bytes | None] = []
     error = parsed.error
     for data in parsed.columns[part].to_pylist():
         try:
-            found.append(serializer.of_line(data))
+            encoded.append(serializer.of_line(data))
         except NoRecordError as reason:
-            line = parsed.lines[len(found)]
+            line = parsed.lines[len(encoded)]
             error = LineError(line, line, str(reason))
             break
-    rows = parsed.columns.slice(0, len(found))
+    rows = parsed.columns.slice(0, len(encoded))
     columns = {name: rows[name] for name in rows.schema.names} | {
-        part: pa.array(found, pa.binary())
+        part: pa.array(encoded, pa.binary())
     }
-    return Parsed(pa.RecordBatch.from_pydict(columns), parsed.lines[: len(found)], error)
+    return Parsed(pa.RecordBatch.from_pydict(columns), parsed.lines[: len(encoded)], error)
 
 
-def _parsed(piece: Piece, columns: dict[str, pa.Array], error: LineError | None = None) -> Parsed:
+def _parsed(given: Lines, columns: dict[str, pa.Array], error: LineError | None = None) -> Parsed:
     rows = pa.RecordBatch.from_pydict(columns)
-    return Parsed(rows, range(piece.first, piece.first + rows.num_rows), error)
+    return Parsed(rows, range(given.first, given.first + rows.num_rows), error)
 
 
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def from_json(piece: Piece, serializers: Serializers = PLAIN) -> Parsed:
-    """Parse a piece whose lines are objects. Blank lines are skipped."""
+def from_json(given: Lines, serializers: Serializers = PLAIN) -> Parsed:
+    """Parse lines that are objects. Blank lines are skipped."""
     rows: list[tuple[Any, ...]] = []
     numbers: list[int] = []
     error = None
-    for number, line in enumerate(piece.lines, piece.first):
+    for number, line in enumerate(given.lines, given.first):
         if not line.strip():
             continue
         try:
@@ -152,21 +152,21 @@ _FIELDS = {*_TYPES, *(part + more for part in PLAIN for more in (BASE64, _ERROR)
 
 def _row(line: bytes, serializers: Serializers) -> tuple[Any, ...]:
     try:
-        found = json_text.read(line)
+        fields = json_text.read(line)
     except NotJsonError as error:
         raise NoRecordError(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise NoRecordError("is not a JSON object")
-    unknown = found.keys() - _FIELDS
+    unknown = fields.keys() - _FIELDS
     if unknown:
         raise NoRecordError(f"has the unknown field {min(unknown)!r}; known: {', '.join(_TYPES)}")
-    if not found.keys() & {"value", "value" + BASE64}:
+    if not fields.keys() & {"value", "value" + BASE64}:
         raise NoRecordError("has no 'value'; it may be null")
     return (
-        *(_of_part(found, part, serializers[part]) for part in PLAIN),
-        _headers(found.get("headers")),
-        _timestamp(found.get("timestamp")),
-        _partition(found.get("partition")),
+        *(_of_part(fields, part, serializers[part]) for part in PLAIN),
+        _headers(fields.get("headers")),
+        _timestamp(fields.get("timestamp")),
+        _partition(fields.get("partition")),
     )
 
 
@@ -199,9 +199,9 @@ def _decoded(name: str, text: object) -> bytes:
 def _headers(headers: object) -> list[tuple[str, bytes | None]] | None:
     if not headers:
         return None
-    if not isinstance(headers, list) or not all(isinstance(each, dict) for each in headers):
+    if not isinstance(headers, list) or not all(isinstance(header, dict) for header in headers):
         raise NoRecordError("has 'headers' that are not a list of objects with 'key' and 'value'")
-    return [_header(each) for each in headers]
+    return [_header(header) for header in headers]
 
 
 def _header(header: dict[str, Any]) -> tuple[str, bytes | None]:

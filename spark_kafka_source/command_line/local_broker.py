@@ -11,7 +11,7 @@ from typing import NoReturn
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.command_line.arguments import PROGRAM
 from spark_kafka_source.command_line.output import Output
-from spark_kafka_source.command_line.stops import Stopped, Stops
+from spark_kafka_source.command_line.stop_signals import Stopped, StopSignals
 from spark_kafka_source.errors import ConfigurationError, KafkaError
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
@@ -40,7 +40,7 @@ def local_broker(arguments: argparse.Namespace, output: Output) -> int:
     """Run brokers until Ctrl-C or SIGTERM. Return the exit code for the signal."""
     topics = _topics(arguments.topic)
     try:
-        with Stops() as stops, stops.allowed(), ExitStack() as running:
+        with StopSignals() as stops, stops.allowed(), ExitStack() as running:
             find_java()  # Before a download.
             with DownloadLine("Kafka's jars", sys.stderr) as line:
                 kafka_jars(progress=line)
@@ -56,10 +56,10 @@ def local_broker(arguments: argparse.Namespace, output: Output) -> int:
 
 def _topics(given: Sequence[tuple[str, int]]) -> dict[str, int]:
     """Return partitions by topic. Raises `ConfigurationError` for a topic that is given twice."""
-    found = dict(given)
-    if len(found) < len(given):
+    partitions = dict(given)
+    if len(partitions) < len(given):
         raise ConfigurationError("--topic", "the same topic twice", "Give each topic once")
-    return found
+    return partitions
 
 
 def _kafka(arguments: argparse.Namespace, output: Output, running: ExitStack) -> LocalKafka:
@@ -80,8 +80,8 @@ def _at(ports: Sequence[int], arguments: argparse.Namespace, running: ExitStack)
             kafka = LocalKafka(arguments.brokers, ports=ports, auto_create_topics=True)
             undo.enter_context(kafka)
         except BrokerFailedError:
-            for each in ports:
-                check_free(each)
+            for port in ports:
+                check_free(port)
             raise
         if ports:
             _check_own(kafka, ports)
@@ -121,13 +121,13 @@ def _watch(kafka: LocalKafka, registry: LocalRegistry | None, output: Output) ->
     """Wait for a signal. Note a broker that ends. Raises an error once there is nothing left."""
     noted = set()
     while registry is None or registry.running:
-        ended = [each for each in kafka.brokers if not each.running]
+        ended = [broker for broker in kafka.brokers if not broker.running]
         if len(ended) == len(kafka.brokers):
             raise BrokerFailedError(f"Broker {ended[0].node_id} has ended", ended[0].log)
-        for each in ended:
-            if each.node_id not in noted:
-                noted.add(each.node_id)
-                output.note(f"Broker {each.node_id} ({each.bootstrap_servers}) has ended")
+        for broker in ended:
+            if broker.node_id not in noted:
+                noted.add(broker.node_id)
+                output.note(f"Broker {broker.node_id} ({broker.bootstrap_servers}) has ended")
         time.sleep(_LOOK_SECONDS)
     raise RegistryFailedError("The registry has ended", registry.log)
 

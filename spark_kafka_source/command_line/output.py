@@ -47,7 +47,7 @@ class Output:
     def rows(
         self, rows: Iterable[Mapping[str, object]], columns: Sequence[str], if_none: str = ""
     ) -> None:
-        """Write rows: as JSON with all fields, or as a table of those `columns` that are not empty.
+        """Write rows: as JSON with all fields, or as a table of the `columns` that are not empty.
 
         Without rows, write `if_none` as a note.
         """
@@ -64,11 +64,11 @@ class Output:
 
 def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[str]:
     """Return a header and aligned lines, with numbers to the right; nothing without rows."""
-    shown = [each for each in columns if any(row[each] not in (None, "") for row in rows)]
-    cells = [[each.replace("_", "-").upper() for each in shown]]
-    cells += [[_cell(row[each]) for each in shown] for row in rows]
+    shown = [name for name in columns if any(row[name] not in (None, "") for row in rows)]
+    cells = [[name.replace("_", "-").upper() for name in shown]]
+    cells += [[_cell(row[name]) for name in shown] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    to_the_right = [all(_is_number(row[each]) for row in rows) for each in shown]
+    to_the_right = [all(_is_number(row[name]) for row in rows) for name in shown]
     return [
         _GAP.join(
             cell.rjust(width) if right else cell.ljust(width)

@@ -10,12 +10,12 @@ from functools import partial
 
 from spark_kafka_source import typed
 from spark_kafka_source.command_line.configuration import configuration
+from spark_kafka_source.command_line.input_lines import LineError, Lines, read_lines
 from spark_kafka_source.command_line.line_columns import Parse, from_json, plain, serialized
-from spark_kafka_source.command_line.lines import LineError, Piece, pieces
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.command_line.sending import Sending
 from spark_kafka_source.command_line.serializers import PLAIN, Serializer, Serializers, Texts
-from spark_kafka_source.command_line.stops import Stopped, Stops
+from spark_kafka_source.command_line.stop_signals import Stopped, StopSignals
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import config_from_arguments
@@ -52,7 +52,7 @@ def produce(arguments: argparse.Namespace, output: Output) -> int:
     config = config_from_arguments(configuration(arguments))
     # The producer gets bytes: this command encodes typed records itself.
     plain_config = replace(config, typed=TypedWriteConfig())
-    with ExitStack() as undo, KafkaProducer.of(plain_config) as producer, Stops() as stops:
+    with ExitStack() as undo, KafkaProducer.of(plain_config) as producer, StopSignals() as stops:
         # Half of the memory, so that `send` finds room: a stop has to wait while `send` waits for
         # room.
         sending = Sending(producer, topic, stops, config.buffer_memory // 2)
@@ -81,14 +81,14 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _serializers(config: TypedWriteConfig, topic: str, undo: ExitStack) -> Serializers:
     """Return the serializers of the parts that have a format."""
-    found: dict[str, Serializer] = {part: Texts(part) for part in config.texts}
+    serializers: dict[str, Serializer] = {part: Texts(part) for part in config.texts}
     if config.parts:
         # Imported only now, so that other commands do not wait for all formats.
-        from spark_kafka_source.command_line import typed_lines  # noqa: PLC0415
+        from spark_kafka_source.command_line import typed_serializers  # noqa: PLC0415
 
         encoding = undo.enter_context(closing(typed.TypedEncoding(config)))
-        found |= typed_lines.typed_serializers(encoding, topic)
-    return found
+        serializers |= typed_serializers.typed_serializers(encoding, topic)
+    return serializers
 
 
 def _parser(arguments: argparse.Namespace, serializers: Serializers) -> Parse:
@@ -97,11 +97,11 @@ def _parser(arguments: argparse.Namespace, serializers: Serializers) -> Parse:
     return serialized(plain(arguments.key_separator), serializers)
 
 
-def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) -> None:
+def _send_lines(sending: Sending, parse: Parse, stops: StopSignals, output: Output) -> None:
     shown_seconds = time.monotonic()
     try:
-        for piece in _stoppable(pieces(sys.stdin.buffer, _LONGEST_LINE_BYTES), stops):
-            sending.send(parse(piece))
+        for lines in _stoppable(read_lines(sys.stdin.buffer, _LONGEST_LINE_BYTES), stops):
+            sending.send(parse(lines))
             if sending.failure is not None:
                 break
             if time.monotonic() - shown_seconds >= _PROGRESS_SECONDS:
@@ -114,11 +114,11 @@ def _send_lines(sending: Sending, parse: Parse, stops: Stops, output: Output) ->
     sending.wait()
 
 
-def _stoppable(found: Iterator[Piece], stops: Stops) -> Iterator[Piece]:
-    """Yield the same pieces. A stop is allowed while the command waits for one."""
+def _stoppable(reader: Iterator[Lines], stops: StopSignals) -> Iterator[Lines]:
+    """Yield the same lines. A stop is allowed while the command waits for some."""
     while True:
         with stops.allowed():
-            piece = next(found, None)
-        if piece is None:
+            lines = next(reader, None)
+        if lines is None:
             return
-        yield piece
+        yield lines

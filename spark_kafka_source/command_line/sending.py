@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from spark_kafka_source.command_line.input_lines import LineError
 from spark_kafka_source.command_line.line_columns import Parsed
-from spark_kafka_source.command_line.lines import LineError
-from spark_kafka_source.command_line.stops import Stops
+from spark_kafka_source.command_line.stop_signals import StopSignals
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.producer.delivery import ColumnsFuture
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
@@ -29,7 +29,9 @@ class Sending:
     `failure` is the first line that could not be sent, or was not written.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, stops: Stops, most_bytes: int) -> None:
+    def __init__(
+        self, producer: KafkaProducer, topic: str, stops: StopSignals, most_bytes: int
+    ) -> None:
         self.failure: LineError | None = None
         self._producer, self._topic, self._stops = producer, topic, stops
         self._most_bytes = most_bytes
@@ -45,11 +47,11 @@ class Sending:
     @property
     def outcome(self) -> str:
         """The numbers of written records and of records with an unknown outcome, in words."""
-        unknown = self._unknown + sum(len(each.lines) for each in self._on_the_way)
+        unknown = self._unknown + sum(len(sent.lines) for sent in self._on_the_way)
         return f"{self.written}, {unknown:,} more may be" if unknown else self.written
 
     def send(self, parsed: Parsed) -> None:
-        """Send the records of a piece, once there is room.
+        """Send the records, once there is room.
 
         Sets `failure` if some cannot be sent.
         """
@@ -79,7 +81,7 @@ class Sending:
             self._settled(error)
 
     def _bytes(self) -> int:
-        return sum(each.size for each in self._on_the_way)
+        return sum(sent.size for sent in self._on_the_way)
 
     def _send(self, rows: pa.RecordBatch, lines: Sequence[int]) -> None:
         if not lines:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from spark_kafka_source.admin import KafkaAdmin
-from spark_kafka_source.admin.targets import timestamp_of
+from spark_kafka_source.admin.reset_targets import timestamp_of
 from spark_kafka_source.command_line import json_form
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.json_form import Convert, to_json_form
@@ -60,7 +60,7 @@ def tail(arguments: argparse.Namespace, output: Output) -> int:
 
 def _typed_parts(configuration: Mapping[str, object]) -> list[str]:
     settings = VOCABULARY.settings(configuration)
-    return [each for each in PARTS if FormatConfig.from_settings(settings, each).is_typed]
+    return [part for part in PARTS if FormatConfig.from_settings(settings, part).is_typed]
 
 
 class _Log:
@@ -78,7 +78,7 @@ class _Log:
         if len(self.forms) < len(self._typed_parts) and len(records):
             schema = records.to_batches()[0].schema
             self.forms |= {
-                each: to_json_form(schema.field(each).type) for each in self._typed_parts
+                part: to_json_form(schema.field(part).type) for part in self._typed_parts
             }
         return records
 
@@ -88,10 +88,10 @@ def _newest(log: _Log, count: int, ends: Offsets) -> list[ConsumerRecord]:
     starts = log.consumer.beginning_offsets(ends)
     reach = count
     while True:
-        begin = {each: max(starts[each], ends[each] - reach) for each in ends}
-        found = heapq.nlargest(count, _until(log, begin, ends), key=_age)
-        if len(found) == count or begin == starts or reach > _FURTHEST:
-            return found[::-1]
+        begin = {partition: max(starts[partition], ends[partition] - reach) for partition in ends}
+        newest = heapq.nlargest(count, _until(log, begin, ends), key=_age)
+        if len(newest) == count or begin == starts or reach > _FURTHEST:
+            return newest[::-1]
         reach *= 10
 
 
@@ -102,15 +102,14 @@ def _age(record: ConsumerRecord) -> tuple[int, int]:
 def _partitions(
     consumer: KafkaConsumer, arguments: argparse.Namespace
 ) -> Collection[TopicPartition]:
-    found = consumer.partitions_for(arguments.topic)
+    partitions = consumer.partitions_for(arguments.topic)
     numbers = arguments.partition
     if numbers is None:
-        return found
-    wanted = {TopicPartition(arguments.topic, each) for each in numbers}
-    if not wanted <= set(found):
-        unknown = min(wanted - set(found)).partition
-        there = f"There are 0 to {len(found) - 1}"
-        raise ConfigurationError("--partition", "found {}", there, unknown)
+        return partitions
+    wanted = {TopicPartition(arguments.topic, number) for number in numbers}
+    if unknown := wanted.difference(partitions):
+        there = f"There are 0 to {len(partitions) - 1}"
+        raise ConfigurationError("--partition", "found {}", there, min(unknown).partition)
     return sorted(wanted)
 
 
@@ -121,10 +120,10 @@ def _begin(
     if arguments.group is not None:
         with KafkaAdmin(**configuration(arguments)) as admin:
             committed = admin.list_group_offsets(arguments.group)
-        wanted = {each: at.offset for each, at in committed.items() if each in ends}
+        offsets = {each: at.offset for each, at in committed.items() if each in ends}
     else:
-        wanted = _wanted(consumer, arguments.begin, ends)
-    return {each: min(max(wanted.get(each, 0), starts[each]), ends[each]) for each in ends}
+        offsets = _wanted(consumer, arguments.begin, ends)
+    return {each: min(max(offsets.get(each, 0), starts[each]), ends[each]) for each in ends}
 
 
 def _wanted(consumer: KafkaConsumer, begin: str, ends: Offsets) -> dict[TopicPartition, int]:
@@ -134,8 +133,8 @@ def _wanted(consumer: KafkaConsumer, begin: str, ends: Offsets) -> dict[TopicPar
         return dict(ends)
     if re.fullmatch(r"-\d{1,18}", begin):
         return {each: end + int(begin) for each, end in ends.items()}
-    found = consumer.offsets_for_times(dict.fromkeys(ends, _milliseconds(begin)))
-    return {each: ends[each] if at is None else at.offset for each, at in found.items()}
+    offsets = consumer.offsets_for_times(dict.fromkeys(ends, _milliseconds(begin)))
+    return {each: ends[each] if at is None else at.offset for each, at in offsets.items()}
 
 
 def _milliseconds(text: str) -> int:
@@ -155,8 +154,8 @@ def _milliseconds(text: str) -> int:
 def _assign(consumer: KafkaConsumer, begin: Offsets) -> None:
     consumer.assign(begin)
     consumer.resume(*begin)
-    for each, offset in begin.items():
-        consumer.seek(each, offset)
+    for partition, offset in begin.items():
+        consumer.seek(partition, offset)
 
 
 def _for_ever(log: _Log, begin: Offsets) -> Iterator[ConsumerRecord | None]:
@@ -199,11 +198,11 @@ def _text(data: bytes) -> str:
 def _json(data: bytes) -> Any:
     """Return the value of a JSON text, or the text if it is not JSON."""
     try:
-        found = json.loads(data, parse_float=_finite, parse_constant=_finite)
-        PLAIN["value"].of_json(found)
+        value = json.loads(data, parse_float=_finite, parse_constant=_finite)
+        PLAIN["value"].of_json(value)
     except (ValueError, RecursionError, NoRecordError):
         return _text(data)
-    return found
+    return value
 
 
 def _finite(text: str) -> float:
@@ -261,7 +260,7 @@ class _Shown:
         cells = [f"{record.partition}:{record.offset}", when or "-"]
         cells += [_line(key["key"]), _line(value["value"])]
         cells += [f"{part}: {error['reason']}" for part, error in errors.items()]
-        cells += [f"{each['key']}={_line(each['value'])}" for each in headers]
+        cells += [f"{header['key']}={_line(header['value'])}" for header in headers]
         self._output.line("  ".join(map(printable, cells)))
 
     def _part(self, name: str, data: Any) -> dict[str, Any]:
@@ -272,8 +271,8 @@ class _Shown:
 
 def _errors(record: ConsumerRecord) -> dict[str, Any]:
     """Return the decoding errors of a record."""
-    found = {"key_error": record.key_error, "value_error": record.value_error}
-    return {name: json_form.shown(error) for name, error in found.items() if error is not None}
+    errors = {"key_error": record.key_error, "value_error": record.value_error}
+    return {name: json_form.shown(error) for name, error in errors.items() if error is not None}
 
 
 def _fields(name: str, data: bytes | None, read: Callable[[bytes], Any]) -> dict[str, Any]:

@@ -42,15 +42,15 @@ def topics(arguments: argparse.Namespace, output: Output) -> int:
     """
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.names or arguments.partitions or arguments.tiered:
-            found = _described(admin, arguments.names)
-            partitions = [each for topic in found for each in topic.partitions]
+            described = _described(admin, arguments.names)
+            partitions = [each for topic in described for each in topic.partitions]
             rows = [_partition(each) for each in partitions]
             if arguments.tiered:
                 _add_tiered(admin, partitions, rows, output)
             of_tiers = _TIERED if arguments.tiered else ()
             output.rows(rows, (*_PARTITIONS, *of_tiers, "error"), _NONE)
         else:
-            output.rows([_topic(each) for each in admin.list_topics()], _TOPICS, _NONE)
+            output.rows([_topic(topic) for topic in admin.list_topics()], _TOPICS, _NONE)
     return 0
 
 
@@ -72,8 +72,8 @@ def _topic(topic: TopicDescription) -> dict[str, object]:
         "id": str(topic.topic_id),
         "partitions": len(topic.partitions),
         "replicas": topic.replication_factor,
-        "under_replicated": sum(each.under_replicated for each in topic.partitions),
-        "leaderless": sum(each.leader is None for each in topic.partitions),
+        "under_replicated": sum(partition.under_replicated for partition in topic.partitions),
+        "leaderless": sum(partition.leader is None for partition in topic.partitions),
         "internal": topic.is_internal,
         "error": topic.error,
     }
@@ -100,19 +100,19 @@ def _add_tiered(
     rows: Sequence[dict[str, object]],
     output: Output,
 ) -> None:
-    """Add the offsets of tiered storage to the rows. Note those that cannot be had.
+    """Add the offsets of tiered storage to the rows. Note the ones that cannot be had.
 
     A partition without a leader has none.
     """
     led = [TopicPartition(each.topic, each.partition) for each in partitions if not each.error]
     for name, spec in _TIERED.items():
-        found: Mapping[TopicPartition, OffsetAndTimestamp | None] = {}
+        offsets: Mapping[TopicPartition, OffsetAndTimestamp | None] = {}
         try:
-            found = admin.list_offsets(dict.fromkeys(led, spec))
+            offsets = admin.list_offsets(dict.fromkeys(led, spec))
         except KafkaError as error:
             output.note(str(error))
         for each, row in zip(partitions, rows, strict=True):
-            at = found.get(TopicPartition(each.topic, each.partition))
+            at = offsets.get(TopicPartition(each.topic, each.partition))
             row[name] = None if at is None else at.offset
 
 
@@ -124,17 +124,17 @@ def create(arguments: argparse.Namespace, output: Output) -> int:
         for name in dict.fromkeys(arguments.names)
     ]
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.create_topics(topics, validate_only=arguments.dry_run)
+        errors = admin.create_topics(topics, validate_only=arguments.dry_run)
     note = "exists already" if arguments.if_not_exists else None
-    return _show(output, "created", found, TopicExistsError, note, is_dry=arguments.dry_run)
+    return _show(output, "created", errors, TopicExistsError, note, is_dry=arguments.dry_run)
 
 
 def delete(arguments: argparse.Namespace, output: Output) -> int:
     """Delete topics with all their records, and wait until they are gone."""
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.delete_topics(arguments.names)
+        errors = admin.delete_topics(arguments.names)
     note = "does not exist" if arguments.if_exists else None
-    return _show(output, "deleted", found, TopicNotFoundError, note)
+    return _show(output, "deleted", errors, TopicNotFoundError, note)
 
 
 def alter(arguments: argparse.Namespace, output: Output) -> int:
@@ -145,11 +145,11 @@ def alter(arguments: argparse.Namespace, output: Output) -> int:
         raise ConfigurationError("topics alter", "there is nothing to change", expected)
     names = list(dict.fromkeys(arguments.names))
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = _alter(admin, names, arguments.partitions, changes, validate_only=True)
+        errors = _alter(admin, names, arguments.partitions, changes, validate_only=True)
         if not arguments.dry_run:
-            allowed = [name for name in names if found[name] is None]
-            found |= _alter(admin, allowed, arguments.partitions, changes, validate_only=False)
-    return _show(output, "altered", found, is_dry=arguments.dry_run)
+            allowed = [name for name in names if errors[name] is None]
+            errors |= _alter(admin, allowed, arguments.partitions, changes, validate_only=False)
+    return _show(output, "altered", errors, is_dry=arguments.dry_run)
 
 
 def _alter(
@@ -160,24 +160,24 @@ def _alter(
     *,
     validate_only: bool,
 ) -> dict[str, KafkaError | None]:
-    found: dict[str, KafkaError | None] = dict.fromkeys(names)
+    errors: dict[str, KafkaError | None] = dict.fromkeys(names)
     if changes:
-        found |= admin.alter_configs(dict.fromkeys(names, changes), validate_only=validate_only)
+        errors |= admin.alter_configs(dict.fromkeys(names, changes), validate_only=validate_only)
     if partitions is not None:
-        totals = {name: partitions for name in names if found[name] is None}
-        found |= admin.create_partitions(totals, validate_only=validate_only)
-    return found
+        totals = {name: partitions for name in names if errors[name] is None}
+        errors |= admin.create_partitions(totals, validate_only=validate_only)
+    return errors
 
 
 def configs(arguments: argparse.Namespace, output: Output) -> int:
     """Show a row for each configuration of these topics."""
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.describe_configs(arguments.names)
+        configs = admin.describe_configs(arguments.names)
     rows = [
-        _config(topic, each)
-        for topic, entries in found.items()
-        for each in sorted(entries.values(), key=lambda entry: entry.name)
-        if arguments.all or not each.is_default
+        _config(topic, entry)
+        for topic, entries in configs.items()
+        for entry in sorted(entries.values(), key=lambda entry: entry.name)
+        if arguments.all or not entry.is_default
     ]
     output.rows(rows, _CONFIGS, "All have Kafka's defaults; show them by --all")
     return 0
@@ -198,7 +198,7 @@ def _config(topic: str, entry: ConfigEntry) -> dict[str, object]:
 def _changes(arguments: argparse.Namespace) -> dict[str, str | None]:
     """Return the configurations in `--set`, and None for each in `--unset`."""
     given = _configs(arguments)
-    unset = [each.strip() for each in arguments.unset]
+    unset = [name.strip() for name in arguments.unset]
     for name in unset:
         if name in given:
             raise ConfigurationError("--unset", "{} is given by --set, too", "Give one", name)
@@ -207,17 +207,17 @@ def _changes(arguments: argparse.Namespace) -> dict[str, str | None]:
 
 def _configs(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the configurations in `--set`."""
-    for each in arguments.config:
-        name = each.partition("=")[0].strip()
+    for text in arguments.config:
+        name = text.partition("=")[0].strip()
         if name in TOPIC_CONFIGS:
             found = "{} is a configuration of topics, not of this client"
             raise ConfigurationError("--config", found, "Give it by --set", name)
     given: dict[str, str] = {}
-    for each in arguments.set:
-        name, equals, value = each.partition("=")
+    for text in arguments.set:
+        name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name:
-            raise ConfigurationError("--set", "found {}", "Give 'name=value'", each)
+            raise ConfigurationError("--set", "found {}", "Give 'name=value'", text)
         if name in given:
             raise ConfigurationError("--set", "{} is given twice", "Give it once", name)
         given[name] = value
@@ -227,7 +227,7 @@ def _configs(arguments: argparse.Namespace) -> dict[str, str]:
 def _show(
     output: Output,
     done: str,
-    found: Mapping[str, KafkaError | None],
+    errors: Mapping[str, KafkaError | None],
     passed_over: type[KafkaError] = KafkaError,
     note_of_those: str | None = None,
     *,
@@ -239,7 +239,7 @@ def _show(
     """
     failures = 0
     rows: list[dict[str, object]] = []
-    for topic, error in found.items():
+    for topic, error in errors.items():
         note = note_of_those if isinstance(error, passed_over) else None
         failed = error is not None and note is None
         failures += failed

@@ -12,12 +12,12 @@ from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import Names, checked_prefix
 from spark_kafka_source.exactly_once.endings import Outcome
-from spark_kafka_source.exactly_once.oversight import (
+from spark_kafka_source.exactly_once.repair import (
     Finished,
     TaskTransaction,
     abort_undecided,
     finish,
-    look_at_last,
+    last_outcomes,
     task_transactions,
 )
 from spark_kafka_source.producer import ProducerId
@@ -37,19 +37,19 @@ _ENDING = {
 
 
 def list_open(arguments: argparse.Namespace, output: Output) -> int:
-    """Show open transactions, or those in given states. Note brokers that do not answer."""
+    """Show open transactions, or transactions in given states. Note brokers that do not answer."""
     with KafkaAdmin(**configuration(arguments)) as admin:
         client = admin.client
         listed, failures = client.run(list_transactions(client, arguments.state or OPEN))
-        wanted = [each for each in listed if _is_wanted(each.transactional_id, arguments.prefix)]
+        matching = [each for each in listed if _is_wanted(each.transactional_id, arguments.prefix)]
         described = client.run(
-            describe_transactions(client, [each.transactional_id for each in wanted])
+            describe_transactions(client, [each.transactional_id for each in matching])
         )
-        found = [each for each in described.values() if each is not None]
-        tasks = task_transactions(client, found)
+        transactions = [each for each in described.values() if each is not None]
+        tasks = task_transactions(client, transactions)
     for broker, error in failures.items():
         output.note(f"Broker {broker.node_id} ({broker.address}) does not list its own: {error}")
-    rows = [_row(each, tasks.get(each.transactional_id)) for each in found]
+    rows = [_row(each, tasks.get(each.transactional_id)) for each in transactions]
     rows.sort(key=lambda row: (row["started_ms"], row["transaction"]))
     output.rows(rows, _LISTED, "No such transaction" if arguments.state else "None is open")
     return int(bool(failures))
@@ -59,25 +59,25 @@ def _is_wanted(transactional_id: str, prefix: str | None) -> bool:
     return prefix is None or transactional_id.startswith(f"{prefix}.")
 
 
-def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[str, object]:
+def _row(described: TransactionDescription, task: TaskTransaction | None) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
-    is_timed = found.is_open and found.started_at_ms >= 0
-    open_ms = now_ms - found.started_at_ms if is_timed else None
-    left_ms = found.remaining_ms(now_ms) if is_timed else None
+    is_timed = described.is_open and described.started_at_ms >= 0
+    open_ms = now_ms - described.started_at_ms if is_timed else None
+    left_ms = described.remaining_ms(now_ms) if is_timed else None
     return {
-        "transaction": found.transactional_id,
-        "state": found.state,
-        "producer": found.producer.producer_id,
-        "epoch": found.producer.epoch,
-        "started_ms": found.started_at_ms,
-        "started": _time(found.started_at_ms) if found.started_at_ms >= 0 else None,
+        "transaction": described.transactional_id,
+        "state": described.state,
+        "producer": described.producer.producer_id,
+        "epoch": described.producer.epoch,
+        "started_ms": described.started_at_ms,
+        "started": _time(described.started_at_ms) if described.started_at_ms >= 0 else None,
         "open": _span(open_ms),
         "open_ms": open_ms,
-        "timeout_ms": found.timeout_ms,
+        "timeout_ms": described.timeout_ms,
         "left": _span(left_ms),
         "left_ms": left_ms,
-        "coordinator": found.coordinator_id,
-        "partitions": [each._asdict() for each in found.topic_partitions],
+        "coordinator": described.coordinator_id,
+        "partitions": [partition._asdict() for partition in described.topic_partitions],
         "query": task.query_id if task else None,
         "run": task.run_id if task else None,
         "batch": task.batch_id if task else None,
@@ -85,18 +85,18 @@ def _row(found: TransactionDescription, task: TaskTransaction | None) -> dict[st
         "task": task.task_id.task if task else None,
         "attempt": task.task_id.attempt if task else None,
         "decided": task.is_decided if task else None,
-        "note": _note(found, task),
+        "note": _note(described, task),
     }
 
 
-def _note(found: TransactionDescription, task: TaskTransaction | None) -> str | None:
-    if task is None or found.state in _ENDING:
-        return _ENDING.get(found.state)
+def _note(described: TransactionDescription, task: TaskTransaction | None) -> str | None:
+    if task is None or described.state in _ENDING:
+        return _ENDING.get(described.state)
     if task.error is not None:
         return f"decisions cannot be read: {task.error}"
     if task.is_decided:
-        return _DECIDED if found.is_open else "decided"
-    return "not decided" if found.is_open else None
+        return _DECIDED if described.is_open else "decided"
+    return "not decided" if described.is_open else None
 
 
 def describe(arguments: argparse.Namespace, output: Output) -> int:
@@ -105,13 +105,14 @@ def describe(arguments: argparse.Namespace, output: Output) -> int:
     with KafkaAdmin(**configuration(arguments)) as admin:
         for place, transactional_id in enumerate(arguments.transactions):
             try:
-                found = admin.describe_transaction(transactional_id)
+                described = admin.describe_transaction(transactional_id)
             except KafkaError as error:
                 output.note(str(error))
                 failures += 1
                 continue
-            row = _row(found, task_transactions(admin.client, [found]).get(transactional_id))
-            row["partitions"] = _partition_rows(admin, found, output)
+            tasks = task_transactions(admin.client, [described])
+            row = _row(described, tasks.get(transactional_id))
+            row["partitions"] = _partition_rows(admin, described, output)
             if output.as_json:
                 output.document(row)
             else:
@@ -120,27 +121,27 @@ def describe(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _partition_rows(
-    admin: KafkaAdmin, found: TransactionDescription, output: Output
+    admin: KafkaAdmin, transaction: TransactionDescription, output: Output
 ) -> list[dict[str, object]]:
     """Return the transaction's partitions, with the offsets that readers wait for, if known."""
-    partitions = [each for each in found.topic_partitions if not each.topic.startswith("__")]
+    partitions = [each for each in transaction.topic_partitions if not each.topic.startswith("__")]
     try:
-        return [_partition_row(each, found.producer) for each in admin.held_up(partitions)]
+        return [_partition_row(each, transaction.producer) for each in admin.held_up(partitions)]
     except KafkaError as error:
         output.note(f"How long readers wait is not known: {error}")
         return [each._asdict() for each in partitions]
 
 
-def _partition_row(found: HeldUpPartition, producer: ProducerId) -> dict[str, object]:
-    own = [each for each in found.writers if each.producer.producer_id == producer.producer_id]
+def _partition_row(held_up: HeldUpPartition, producer: ProducerId) -> dict[str, object]:
+    own = [each for each in held_up.writers if each.producer.producer_id == producer.producer_id]
     start = own[0].start_offset if own else None
-    is_first = start is not None and start == found.last_stable_offset
+    is_first = start is not None and start == held_up.last_stable_offset
     return {
-        **found.topic_partition._asdict(),
+        **held_up.topic_partition._asdict(),
         "start": start,
-        "stable": found.last_stable_offset,
-        "end": found.end_offset,
-        "held_up": found.offsets_held_up,
+        "stable": held_up.last_stable_offset,
+        "end": held_up.end_offset,
+        "held_up": held_up.offsets_held_up,
         "note": "readers wait for it" if is_first else None,
     }
 
@@ -158,22 +159,22 @@ def _show(output: Output, row: dict[str, object], *, is_first: bool) -> None:
     partitions = row["partitions"]
     if isinstance(partitions, list) and partitions:
         output.line("")
-        output.rows(partitions, [each for each in _PARTITIONS if each in partitions[0]])
+        output.rows(partitions, [name for name in _PARTITIONS if name in partitions[0]])
 
 
 def abort(arguments: argparse.Namespace, output: Output) -> int:
     """Show the transaction. Abort it only with `--execute`."""
     name, producer = arguments.transaction, ProducerId(arguments.producer_id, arguments.epoch)
     with KafkaAdmin(**configuration(arguments)) as admin:
-        found = admin.describe_transaction(name)
-        task = task_transactions(admin.client, [found]).get(name)
+        described = admin.describe_transaction(name)
+        task = task_transactions(admin.client, [described]).get(name)
         if arguments.execute:
             abort_undecided(admin.client, name, producer)
-            found = admin.describe_transaction(name)
-    output.rows([_row(found, task) | {"aborted": arguments.execute}], _LISTED)
+            described = admin.describe_transaction(name)
+    output.rows([_row(described, task) | {"aborted": arguments.execute}], _LISTED)
     if not arguments.execute:
-        if found.producer != producer:
-            other = found.producer
+        if described.producer != producer:
+            other = described.producer
             output.note(f"Its producer is {other.producer_id} by now, with epoch {other.epoch}")
             return 1
         output.note("Nothing was aborted: this was a dry run; add --execute")
@@ -185,14 +186,14 @@ def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
     names = Names(checked_prefix(arguments.prefix))
     with KafkaAdmin(**configuration(arguments)) as admin:
         if arguments.execute:
-            found = finish(admin.client, names, accept_loss=arguments.accept_loss)
+            decisions = finish(admin.client, names, accept_loss=arguments.accept_loss)
         else:
-            found = look_at_last(admin.client, names)
-    for each in found:
+            decisions = last_outcomes(admin.client, names)
+    for each in decisions:
         output.note(f"The last decision under {names.prefix!r} is {each.decision}")
-    rows = [row for each in found for row in _winner_rows(each)]
+    rows = [row for each in decisions for row in _winner_rows(each)]
     output.rows(rows, _WINNERS, "It has no transactions")
-    lost = [one for each in found for one in each.of(Outcome.ABORTED, Outcome.UNKNOWN)]
+    lost = [lost for each in decisions for lost in each.of(Outcome.ABORTED, Outcome.UNKNOWN)]
     if not arguments.execute:
         output.note("Nothing was changed: this was a dry run; add --execute")
     elif lost and arguments.accept_loss:
@@ -200,28 +201,28 @@ def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
     return int(bool(lost) and not arguments.accept_loss)
 
 
-def _winner_rows(found: Finished) -> Iterable[dict[str, object]]:
-    for each, kind in found.outcomes.items():
-        name, _, numbers = each.transactional_id.rpartition(".")
+def _winner_rows(finished: Finished) -> Iterable[dict[str, object]]:
+    for transaction, kind in finished.outcomes.items():
+        name, _, numbers = transaction.transactional_id.rpartition(".")
         yield {
-            "transaction": each.transactional_id,
+            "transaction": transaction.transactional_id,
             "task": int(name.rpartition(".")[2]),
             "attempt": int(numbers),
-            "producer": each.producer.producer_id,
-            "epoch": each.producer.epoch,
-            "started": _time(each.started_at_ms),
+            "producer": transaction.producer.producer_id,
+            "epoch": transaction.producer.epoch,
+            "started": _time(transaction.started_at_ms),
             "outcome": kind.name.lower(),
-            "batch": found.decision.batch.batch_id,
-            "write": found.decision.write,
+            "batch": finished.decision.batch.batch_id,
+            "write": finished.decision.write,
         }
 
 
 def _time(time_ms: int) -> str | None:
     try:
-        found = datetime.fromtimestamp(time_ms / 1000, UTC)
+        time = datetime.fromtimestamp(time_ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-    return found.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _span(span_ms: int | None) -> str | None:

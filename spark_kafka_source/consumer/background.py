@@ -4,12 +4,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 from spark_kafka_source.net import Deadline, Wakeup
 from spark_kafka_source.net.conversation import InterruptedConversationError
 from spark_kafka_source.net.threads import start
+from spark_kafka_source.spelling import daemon
 
 T = TypeVar("T")
 
@@ -37,8 +37,7 @@ class Background:
             self._waiting.append((answer, question))
             if len(self._busy) >= _MOST_AT_ONCE:
                 return answer
-            run = copy_context().run  # So errors in the thread name settings as the user does.
-            thread = threading.Thread(target=run, args=[self._run], name="lookup", daemon=True)
+            thread = daemon(self._run, "lookup")
             self._busy.add(thread)
         try:
             is_started = start(thread)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.given_objects import refuse_async, refuse_awaitable
-from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.partition_arguments import (
+from spark_kafka_source.consumer.arguments import (
     Offsets,
     OneOrMany,
     checked_offsets,
     checked_partitions,
 )
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.subscription import Subscription
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import ClosedError, ConfigurationError, KafkaTimeoutError, LocalError
@@ -54,7 +54,7 @@ class Commit:
 
 
 class Commits:
-    """Commits of one consumer. Its calls let them go on, and run their callbacks."""
+    """Commits of one consumer. The consumer's calls advance them, and run their callbacks."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class Commits:
         self._subscription = subscription
         self._waiting = waiting
         self._on_commit = on_commit
-        self._by_itself = self._group_id is not None and config.poll.enable_auto_commit
+        self._is_automatic = self._group_id is not None and config.poll.enable_auto_commit
         self._queue: deque[Commit] = deque()
         self._finished: deque[Commit] = deque()
         self._running: Running[None] | None = None
-        self._is_telling = False
+        self._is_calling_back = False
         self._automatic: Commit | None = None
         self._last_failure = ""
         self.due_seconds: float | None = None
@@ -92,10 +92,10 @@ class Commits:
         Raises `CommitFailedError`, `BrokerError`, `KafkaTimeoutError`, `WakeupError`, and the
         errors of callbacks.
         """
-        group_id, wanted = self._needed_group(), self._wanted(offsets)
-        if not wanted:
+        group_id, to_commit = self._needed_group(), self._offsets_to_commit(offsets)
+        if not to_commit:
             return
-        commit = self._begin(wanted, timeout_ms)
+        commit = self._begin(to_commit, timeout_ms)
         in_time = await self._waiting.in_time(lambda: commit.is_done, commit.deadline)
         self._run_callbacks()
         if not in_time:
@@ -111,9 +111,9 @@ class Commits:
         if callback is not None:
             refuse_async("callback", callback, "function")
         self._needed_group()
-        wanted = self._wanted(offsets)
+        to_commit = self._offsets_to_commit(offsets)
         self._run_callbacks()
-        self._begin(wanted, None, callback)
+        self._begin(to_commit, None, callback)
 
     async def committed(
         self, given: OneOrMany, timeout_ms: int | None
@@ -121,12 +121,12 @@ class Commits:
         """Return the group's last committed offsets, None for partitions without one."""
         self._needed_group()
         partitions = checked_partitions(given)
-        found = await self._waiting.ask(
-            "OffsetFetch", lambda time_ms: self.found(partitions, time_ms), timeout_ms
+        offsets = await self._waiting.ask(
+            "OffsetFetch", lambda time_ms: self.group_offsets(partitions, time_ms), timeout_ms
         )
-        return {each: found.get(each) for each in partitions}
+        return {partition: offsets.get(partition) for partition in partitions}
 
-    async def found(
+    async def group_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Return the group's offsets, without partitions that have none. Empty without a group."""
@@ -146,18 +146,20 @@ class Commits:
             raise ConfigurationError("kafka.group.id", "is missing", expected)
         return self._group_id
 
-    def _wanted(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _offsets_to_commit(
+        self, offsets: Offsets | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         return self.consumed() if offsets is None else checked_offsets(offsets, "commit")
 
     def consumed(
         self, partitions: Collection[TopicPartition] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the known positions of these partitions, or of all."""
-        asked = self._positions if partitions is None else map(self._positions.get, partitions)
+        positions = self._positions if partitions is None else map(self._positions.get, partitions)
         return {
-            each.topic_partition: OffsetAndMetadata(each.next.offset, each.next.leader_epoch)
-            for each in asked
-            if each is not None and each.next is not None
+            position.topic_partition: OffsetAndMetadata(*position.next)
+            for position in positions
+            if position is not None and position.next is not None
         }
 
     # -- automatic ones ----------------------------------------------------------------------------
@@ -165,7 +167,7 @@ class Commits:
     def attend(self) -> None:
         """Run callbacks, and commit the positions if an automatic commit is due."""
         self._run_callbacks()
-        if not self._by_itself:
+        if not self._is_automatic:
             return
         now_seconds = time.monotonic()
         if self.due_seconds is not None and now_seconds < self.due_seconds:
@@ -187,7 +189,7 @@ class Commits:
         Return a function that returns whether the commit is done, or was not needed.
         """
         consumed = self.consumed()
-        if not self._by_itself or not consumed:
+        if not self._is_automatic or not consumed:
             return lambda: True
         try:
             self._automatic = commit = self._begin(consumed, timeout_ms, self._log_failure)
@@ -269,9 +271,9 @@ class Commits:
     def _run_callbacks(self) -> None:
         """Call the callbacks of finished commits, in order."""
         self._go_on()
-        if self._is_telling:  # A callback may commit, too.
+        if self._is_calling_back:  # A callback may commit, too.
             return
-        self._is_telling = True
+        self._is_calling_back = True
         try:
             while self._finished:
                 commit = self._finished.popleft()
@@ -280,7 +282,7 @@ class Commits:
                     result: object = commit.callback(commit.offsets, commit.error)
                     refuse_awaitable("callback", result, "function")
         finally:
-            self._is_telling = False
+            self._is_calling_back = False
 
     async def finish(self, deadline: Deadline) -> None:
         """Wait for the requested commits until the deadline."""

@@ -1,4 +1,29 @@
-"""What `KafkaConsumer` and `AIOConsumer` have in common: all but the waiting itself."""
+"""What `KafkaConsumer` and `AIOConsumer` have in common: all but the waiting itself.
+
+A poll takes these steps, none of which waits, until there are records or its time is up:
+
+    subscribe()                   assign()
+        │                            │
+        ▼                            │
+    Subscription.follow              │     joins, heartbeats and revocations of the group
+        │ assigned partitions        │
+        ▼                            ▼
+    Positions                              the next offset of each partition
+        ▲         │ ▲
+        │         │ └─ StartOffsets        the first offset: committed, or by auto.offset.reset
+        │         ▼
+        │     Reading.prepare              fetches from the leaders, ahead of the next poll
+        │         │ fetched chunks
+        │         ▼
+        └──── Reading.next_records         records, decoded; the position moves behind them
+                  │
+                  ▼
+              ConsumerRecords ──▶ the caller
+
+    Commits.attend                         commits the positions, each auto.commit.interval.ms
+
+The module is long because it has all calls of one public class.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,21 +39,20 @@ from spark_kafka_source.client.metrics import MetricsReporter, read
 from spark_kafka_source.client.reporting import METRIC_REPORTERS, Reporting, given_reporters
 from spark_kafka_source.client.serde_arguments import argument_of
 from spark_kafka_source.client.traffic import Traffic
-from spark_kafka_source.consumer.column_names import checked_columns
-from spark_kafka_source.consumer.commits import CommitCallback, Commits
-from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.consumer_records import ConsumerRecords, Taken
-from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
-from spark_kafka_source.consumer.first_contact import FirstContact
-from spark_kafka_source.consumer.log_lookups import LogLookups
-from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics, consumer_figures
-from spark_kafka_source.consumer.one_user import OneUser
-from spark_kafka_source.consumer.partition_arguments import (
+from spark_kafka_source.consumer.arguments import (
     Offsets,
     OneOrMany,
+    checked_columns,
     checked_partition,
     checked_partitions,
 )
+from spark_kafka_source.consumer.commits import CommitCallback, Commits
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
+from spark_kafka_source.consumer.consumer_records import ConsumerRecords, PartitionRecords
+from spark_kafka_source.consumer.decoding import Decoding
+from spark_kafka_source.consumer.deserializers import Deserializer, Deserializers
+from spark_kafka_source.consumer.log_lookups import LogLookups
+from spark_kafka_source.consumer.metrics import LAG, Metrics, PartitionMetrics, consumer_figures
 from spark_kafka_source.consumer.reading import Reading
 from spark_kafka_source.consumer.rebalance_listener import (
     GivenListener,
@@ -37,7 +61,8 @@ from spark_kafka_source.consumer.rebalance_listener import (
 )
 from spark_kafka_source.consumer.seeking import Seeking
 from spark_kafka_source.consumer.subscription import Subscription
-from spark_kafka_source.consumer.unread import Decoding
+from spark_kafka_source.consumer.unreachable_brokers import UnreachableWarning
+from spark_kafka_source.consumer.use_guard import UseGuard
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.fetch.offset_reset import EARLIEST, LATEST
@@ -62,7 +87,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _by_one_user(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
+def _exclusively(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
     @wraps(method)
     def checked(self: C, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._user.used_here(), spelt(self._config.spelling):
@@ -73,7 +98,7 @@ def _by_one_user(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate
 
 @used_where_made
 class Consumer:
-    """The calls of a consumer that do not wait, and conversations for those that do.
+    """The calls of a consumer that do not wait, and conversations for the calls that wait.
 
     `KafkaConsumer` blocks its thread until a conversation is over. `AIOConsumer` lets other tasks
     go on meanwhile.
@@ -112,26 +137,18 @@ class Consumer:
             own_assignors = config.own_assignors(assignors, configuration)
             self._deserializers = Deserializers.of(serdes, config.typed, configuration)
             reporters = given_reporters(*reporters_given, configuration, config.client)
-        self._user = OneUser(self._user_kind, self._present_user)
+        self._user = UseGuard(self._user_kind, self._present_user)
         self._metrics = Metrics(config.sensors)
         traffic = Traffic(config.sensors)
         self._client = KafkaClient(config.client, traffic=traffic)
-        self._first_contact = FirstContact(self._client)
+        self._unreachable_warning = UnreachableWarning(self._client)
         self._waiting = Waiting(config.client.default_api_timeout_ms)
         self._decoding = self._new_decoding()
         self._reading = self._new_reading()
         self._positions = self._reading.positions
         self._log = LogLookups(self._client, self._waiting, config.fetch.isolation_level)
-        self._seeking = Seeking(self._positions, self._reading.starts, self._waiting)
-        self._subscription = Subscription(
-            self._client,
-            config,
-            own_assignors,
-            self._positions,
-            self._waiting,
-            begin_commit=self._begin_commit,
-            metrics=self._metrics.group,
-        )
+        self._seeking = Seeking(self._positions, self._reading.start_offsets, self._waiting)
+        self._subscription = self._new_subscription(own_assignors)
         self._commits = Commits(
             self._client,
             config,
@@ -161,13 +178,13 @@ class Consumer:
         group, member = self._config.group, self._subscription.member()
         if member is not None:  # The last push comes after the member has left.
             self._member_id = member.member_id
-        found = {
+        labels = {
             "client_rack": self._config.fetch.client_rack,
             "group_id": group.group_id if group else "",
             "group_instance_id": group.group_instance_id if group else "",
             "group_member_id": self._member_id,
         }
-        return {name: each for name, each in found.items() if each}
+        return {name: text for name, text in labels.items() if text}
 
     @staticmethod
     def _present_user() -> object:
@@ -196,12 +213,23 @@ class Consumer:
             describe=self._describe_unknown,
         )
 
-    # These need parts that are made after their callers.
+    def _new_subscription(self, own_assignors: tuple[Assignor, ...]) -> Subscription:
+        return Subscription(
+            self._client,
+            self._config,
+            own_assignors,
+            self._positions,
+            self._waiting,
+            begin_commit=self._begin_commit,
+            metrics=self._metrics.group,
+        )
+
+    # These methods use parts that are made after the parts that call them.
 
     async def _find_committed(
         self, partitions: Collection[TopicPartition], timeout_ms: int
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        return await self._commits.found(partitions, timeout_ms)
+        return await self._commits.group_offsets(partitions, timeout_ms)
 
     async def _describe_unknown(self, names: list[str], deadline: Deadline) -> list[Topic]:
         return await self._subscription.describe(names, deadline)
@@ -211,7 +239,7 @@ class Consumer:
 
     # -- what to read ------------------------------------------------------------------------------
 
-    @_by_one_user
+    @_exclusively
     def subscribe(
         self,
         topics: Iterable[str] = (),
@@ -230,8 +258,8 @@ class Consumer:
         `listener` takes the place of the one that the consumer was made with. Raises
         `ConfigurationError` for an object that is no listener, and for one without `group_id`.
         """
-        told = self._checked_listener(listener) or self._listener
-        self._subscription.begin(topics, pattern, told, server_pattern)
+        heard_by = self._checked_listener(listener) or self._listener
+        self._subscription.begin(topics, pattern, heard_by, server_pattern)
 
     def _checked_listener(self, given: RebalanceListener | None) -> GivenListener | None:
         if given is not None and self._config.group is None:
@@ -239,14 +267,14 @@ class Consumer:
             raise ConfigurationError("kafka.group.id", "is missing", expected)
         return given_listener("listener", given, self, may_wait=self._listener_may_wait)
 
-    @_by_one_user
+    @_exclusively
     def assign(self, topic_partitions: OneOrMany) -> None:
         """Read only these partitions, whatever the group's other members read."""
         partitions = checked_partitions(topic_partitions)
         if self._subscription.is_active:
             raise LocalError("Topics are subscribed: unsubscribe() first")
         letters = self._config.typed.bad_records_topic
-        if letters in {each.topic for each in partitions}:
+        if letters in {partition.topic for partition in partitions}:
             raise letters_are_read(letters)
         self._commits.commit_consumed_async()
         self._positions.keep(partitions)
@@ -293,34 +321,34 @@ class Consumer:
         if not self._subscription.is_active and not self._positions:
             raise LocalError("There is nothing to read: subscribe() or assign() first")
         self._metrics.poll_began()
-        self._first_contact.poll_began()
-        self._reading.was_left_alone()
+        self._unreachable_warning.poll_began()
+        self._reading.extend_deadlines()
         if self._telemetry is not None:
             self._telemetry.attend()
         try:
-            taken = await self._taken(Deadline.after_ms(timeout_ms))
+            parts = await self._poll_until(Deadline.after_ms(timeout_ms))
         finally:
             self._metrics.poll_ended()
             self._follow_partitions()
-        self._first_contact.poll_ended()
-        self._metrics.records.record(sum(each.batch.num_rows for each in taken))
+        self._unreachable_warning.poll_ended()
+        self._metrics.records.record(sum(part.batch.num_rows for part in parts))
         return ConsumerRecords(
-            taken,
+            parts,
             self._columns,
-            self._commits.consumed({each.topic_partition for each in taken}),
+            self._commits.consumed({part.topic_partition for part in parts}),
             without_rows=None if self._decoding.typed is None else self._decoding.typed.schema,
         )
 
-    async def _taken(self, deadline: Deadline) -> list[Taken]:
+    async def _poll_until(self, deadline: Deadline) -> list[PartitionRecords]:
         while True:
             self._waiting.raise_if_woken()
             self._waiting.step()
             await self._subscription.follow()
             self._commits.attend()
             self._reading.prepare()
-            taken = self._reading.take(self._config.poll.max_poll_records)
-            if taken or deadline.expired:
-                return taken
+            parts = self._reading.next_records(self._config.poll.max_poll_records)
+            if parts or deadline.expired:
+                return parts
             await self._wait_for_data(deadline)
 
     async def _wait_for_data(self, deadline: Deadline) -> None:
@@ -332,7 +360,7 @@ class Consumer:
             self._subscription.next_look_seconds,
         ]
         # A millisecond more: what is due at almost the same time is asked for together.
-        soonest_seconds = min(each for each in moments if each is not None) + 0.001
+        soonest_seconds = min(moment for moment in moments if moment is not None) + 0.001
         until = Deadline(soonest_seconds, deadline.timeout_ms)
         things = [*self._reading.waited_for, *self._subscription.waited_for]
         await self._waiting.once(until, things)
@@ -357,7 +385,7 @@ class Consumer:
 
     # -- positions ---------------------------------------------------------------------------------
 
-    @_by_one_user
+    @_exclusively
     def pause(self, *topic_partitions: OneOrMany) -> None:
         """Return no records of these partitions until `resume`, or until they are revoked.
 
@@ -365,14 +393,14 @@ class Consumer:
         """
         self._seeking.pause(topic_partitions, paused=True)
 
-    @_by_one_user
+    @_exclusively
     def resume(self, *topic_partitions: OneOrMany) -> None:
         """Return records of these partitions again."""
         self._seeking.pause(topic_partitions, paused=False)
 
     def paused(self) -> set[TopicPartition]:
         """Return the paused partitions."""
-        return {each.topic_partition for each in self._positions if each.paused}
+        return {position.topic_partition for position in self._positions if position.paused}
 
     @overload
     def seek(
@@ -386,7 +414,7 @@ class Consumer:
     @overload
     def seek(self, /, topic_partition: Offsets) -> None: ...
 
-    @_by_one_user
+    @_exclusively
     def seek(
         self,
         topic_partition: TopicPartition | Offsets,
@@ -401,12 +429,12 @@ class Consumer:
         """
         self._seeking.seek(topic_partition, offset, leader_epoch)
 
-    @_by_one_user
+    @_exclusively
     def seek_to_beginning(self, *topic_partitions: OneOrMany) -> None:
         """Go on at the first offset of these partitions, or of all assigned ones."""
         self._seeking.reset(topic_partitions, EARLIEST)
 
-    @_by_one_user
+    @_exclusively
     def seek_to_end(self, *topic_partitions: OneOrMany) -> None:
         """Go on after the last record of these partitions, or of all assigned ones."""
         self._seeking.reset(topic_partitions, LATEST)
@@ -417,7 +445,7 @@ class Consumer:
 
     # -- offsets of the group ----------------------------------------------------------------------
 
-    @_by_one_user
+    @_exclusively
     def commit_async(
         self, offsets: Offsets | None = None, callback: CommitCallback | None = None
     ) -> None:
@@ -436,7 +464,7 @@ class Consumer:
         Any thread may call it at any time.
         """
         lags = self._of_partitions.lags()
-        return read(self._measures) | {f"{each}.{LAG}": lag for each, lag in lags.items()}
+        return read(self._measures) | {f"{partition}.{LAG}": lag for partition, lag in lags.items()}
 
     def _follow_partitions(self) -> None:
         """Tell the metrics reporters which partitions there are now."""
@@ -447,10 +475,10 @@ class Consumer:
         if telemetry is None:
             raise LocalError("'kafka.enable.metrics.push' is false: brokers know no metrics of it")
         deadline = Deadline.after_ms(self._waiting.default_ms if timeout_ms is None else timeout_ms)
-        telemetry.want()
+        telemetry.ask_for_id()
         telemetry.attend()
         await self._waiting.until(telemetry.settled.is_set, deadline)
-        return telemetry.found_id(deadline.timeout_ms)
+        return telemetry.known_id(deadline.timeout_ms)
 
     async def _close(self, timeout_ms: int) -> None:
         deadline = Deadline.after_ms(timeout_ms)

@@ -2,28 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
 from spark_kafka_source.client.sensor import SensorConfig
-from spark_kafka_source.consumer.without_effect import (
-    DONE_ANYWAY,
-    INSTEAD,
-    MEANT_BY_OTHERS,
-    OF_A_CONSUMER,
-    REFUSED,
-)
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.offset_reset import ResetPolicy, parse_reset
 from spark_kafka_source.groups import GroupConfig, GroupProtocol
 from spark_kafka_source.groups.assignors import Assignor
-from spark_kafka_source.groups.assignors.given import given_assignors
+from spark_kafka_source.groups.assignors.custom import given_assignors
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.settings import setting, settings_of
+from spark_kafka_source.options.declaration import Options, Use, option, options_of
+from spark_kafka_source.options.kinds import boolean, int32, string
+from spark_kafka_source.options.other_names import other_names
 from spark_kafka_source.spelling import Spelling, spelt
 from spark_kafka_source.telemetry import TelemetryConfig
-from spark_kafka_source.typed import MEANT, READ_OPTIONS, TypedConfig
+from spark_kafka_source.typed import READ_OPTIONS, TypedConfig
 
 _PROTOCOL, _REMOTE = "kafka.group.protocol", "kafka.group.remote.assignor"
 _STRATEGY = "kafka.partition.assignment.strategy"
@@ -37,12 +33,12 @@ class PollConfig:
     10,000 records are about what fits a cache.
     """
 
-    max_poll_records: int = setting(10_000, minimum=1)
-    auto_offset_reset: str = setting("latest")
-    enable_auto_commit: bool = setting(True)
-    auto_commit_interval_ms: int = setting(5_000)
-    exclude_internal_topics: bool = setting(True)
-    allow_auto_create_topics: bool = setting(True)
+    max_poll_records: int = option("kafka.max.poll.records", int32(10_000, minimum=1))
+    auto_offset_reset: str = option("kafka.auto.offset.reset", string("latest"))
+    enable_auto_commit: bool = option("kafka.enable.auto.commit", boolean(True))
+    auto_commit_interval_ms: int = option("kafka.auto.commit.interval.ms", int32(5_000))
+    exclude_internal_topics: bool = option("kafka.exclude.internal.topics", boolean(True))
+    allow_auto_create_topics: bool = option("kafka.allow.auto.create.topics", boolean(True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class ConsumerConfig:
         with spelt(spelling):
             settings = VOCABULARY.settings(arguments)
             poll = settings.read(PollConfig)
-            group_id = settings.text("kafka.group.id", "")
+            group_id = settings.text("kafka.group.id")
             client = ClientConfig.from_settings(settings, token_provider)
             return cls(
                 client=numbered(client, settings, group_id),
@@ -112,26 +108,17 @@ class ConsumerConfig:
         return given_assignors(given, arguments)
 
 
-KNOWN = frozenset(
-    {
-        *CLIENT_OPTIONS,
-        *settings_of(FetchConfig),
-        *settings_of(PollConfig),
-        *settings_of(GroupConfig),
-        *settings_of(SensorConfig),
-        *settings_of(TelemetryConfig),
-    }
-)
-"""Option names of all settings."""
+CONSUMER_OPTIONS: Options = {
+    **CLIENT_OPTIONS,
+    **options_of(FetchConfig),
+    **options_of(PollConfig),
+    **options_of(GroupConfig),
+    **options_of(SensorConfig),
+    **options_of(TelemetryConfig),
+}
+"""The options of Kafka's consumer that a `KafkaConsumer` reads."""
 
 VOCABULARY = Vocabulary(
-    "consumer",
-    KNOWN,
-    OF_A_CONSUMER,
-    REFUSED,
-    DONE_ANYWAY,
-    MEANT_BY_OTHERS,
-    {**INSTEAD, **MEANT},
-    READ_OPTIONS,
+    "consumer", CONSUMER_OPTIONS, partial(other_names, Use.CONSUMER), READ_OPTIONS
 )
-"""Vocabulary of a consumer: its known, refused and ineffective settings."""
+"""The names of a consumer's options, and what is known of others."""

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from spark_kafka_source.errors import LocalError
+from spark_kafka_source.fetch.offsets import OffsetAndEpoch
+from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import TimestampType, schema
 from spark_kafka_source.records.columns import MICROSECONDS
@@ -23,7 +25,7 @@ _ERRORS = tuple(error_column(each) for each in PARTS)
 _TIMESTAMP_TYPES = tuple(TimestampType)
 
 
-class Taken(NamedTuple):
+class PartitionRecords(NamedTuple):
     """Records of one partition that a poll returns."""
 
     topic_partition: TopicPartition
@@ -71,6 +73,8 @@ class ConsumerRecord(NamedTuple):
 
 # Of all fields at once, and for each record: `ConsumerRecord(...)` is a function of Python's.
 _record = partial(tuple.__new__, ConsumerRecord)
+# The same holds here.
+_offset_and_epoch = partial(tuple.__new__, OffsetAndEpoch)
 
 
 class ConsumerRecords:
@@ -83,27 +87,27 @@ class ConsumerRecords:
 
     def __init__(
         self,
-        taken: Sequence[Taken],
+        parts: Sequence[PartitionRecords],
         columns: tuple[str, ...],
         next_offsets: Mapping[TopicPartition, OffsetAndMetadata] = MappingProxyType({}),
         *,
         without_rows: pa.Schema | None = None,
     ) -> None:
         """Keep the records. `without_rows` is the schema without records, for typed values."""
-        self._taken = taken
-        self._by_partition: dict[TopicPartition, list[Taken]] = {}
-        for each in taken:
-            self._by_partition.setdefault(each.topic_partition, []).append(each)
+        self._parts = parts
+        self._by_partition: dict[TopicPartition, list[PartitionRecords]] = {}
+        for part in parts:
+            self._by_partition.setdefault(part.topic_partition, []).append(part)
         self._columns = columns
         self._without_rows = without_rows
         self._next_offsets = next_offsets
 
     def __len__(self) -> int:
-        return sum(each.batch.num_rows for each in self._taken)
+        return sum(part.batch.num_rows for part in self._parts)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         return chain.from_iterable(
-            records_of(each, self._shown(each.batch.schema)) for each in self._taken
+            records_of(part, self._shown(part.batch.schema)) for part in self._parts
         )
 
     def __repr__(self) -> str:
@@ -126,21 +130,21 @@ class ConsumerRecords:
 
         A position may be beyond the last record, because records that are not shown have offsets.
         """
-        return {each: self._next_offsets[each] for each in self._by_partition}
+        return {partition: self._next_offsets[partition] for partition in self._by_partition}
 
     def of(self, where: TopicPartition | str) -> "ConsumerRecords":
         """Return only the records of one partition, or of one topic."""
         if isinstance(where, str):
-            mine = [each for each in self._taken if each.topic_partition.topic == where]
+            parts = [part for part in self._parts if part.topic_partition.topic == where]
         else:
-            mine = self._by_partition.get(where, [])
+            parts = self._by_partition.get(where, [])
         return ConsumerRecords(
-            mine, self._columns, self._next_offsets, without_rows=self._without_rows
+            parts, self._columns, self._next_offsets, without_rows=self._without_rows
         )
 
     def to_batches(self) -> list[pa.RecordBatch]:
         """Return the batches as decoded, one or more for each partition, in offset order."""
-        return [each.batch.select(self._shown(each.batch.schema)) for each in self._taken]
+        return [part.batch.select(self._shown(part.batch.schema)) for part in self._parts]
 
     def to_arrow(self) -> pa.Table:
         """Return all records as one table, without a copy.
@@ -151,25 +155,25 @@ class ConsumerRecords:
         if batches and self._without_rows is not None:
             self._check_alike(batches)
             return pa.Table.from_batches(batches)
-        found = schema(self._columns) if self._without_rows is None else self._without_rows
-        names = self._shown(found)
-        return pa.Table.from_batches(batches, schema=pa.schema([found.field(n) for n in names]))
+        fields = schema(self._columns) if self._without_rows is None else self._without_rows
+        shown = pa.schema([fields.field(name) for name in self._shown(fields)])
+        return pa.Table.from_batches(batches, schema=shown)
 
-    def _shown(self, found: pa.Schema) -> list[str]:
+    def _shown(self, fields: pa.Schema) -> list[str]:
         """Return the requested columns and the error columns."""
-        return [*self._columns, *(each for each in _ERRORS if each in found.names)]
+        return [*self._columns, *(name for name in _ERRORS if name in fields.names)]
 
     def _check_alike(self, batches: Sequence[pa.RecordBatch]) -> None:
         topics: dict[pa.Schema, str] = {}
-        for each, batch in zip(self._taken, batches, strict=True):
-            topics.setdefault(batch.schema, each.topic_partition.topic)
+        for part, batch in zip(self._parts, batches, strict=True):
+            topics.setdefault(batch.schema, part.topic_partition.topic)
         if len(topics) > 1:
             raise MixedColumnsError(list(topics.values()))
 
 
-def records_of(taken: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]:
+def records_of(part: PartitionRecords, shown: Collection[str]) -> Iterator[ConsumerRecord]:
     """Return the records of a batch, with these of its columns. Converts whole columns."""
-    where, batch, deserialized = taken
+    where, batch, deserialized = part
     count = batch.num_rows
 
     def column(name: str, objects: Callable[[pa.Array], Iterable[Any]]) -> Iterable[Any]:
@@ -186,15 +190,15 @@ def records_of(taken: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]
         column("key", as_python),
         column("value", as_python),
         headers_of(batch) if "headers" in shown else map(list, repeat((), count)),
-        *(column(each, as_python) for each in _ERRORS),
+        *(column(name, as_python) for name in _ERRORS),
         strict=True,
     )
     return map(_record, fields)
 
 
 def _milliseconds(timestamps: pa.Array) -> list[int]:
-    found: list[int] = (timestamps.view(pa.int64()).to_numpy() // MICROSECONDS).tolist()
-    return found
+    times_ms: list[int] = (timestamps.view(pa.int64()).to_numpy() // MICROSECONDS).tolist()
+    return times_ms
 
 
 def _timestamp_types(numbers: pa.Array) -> Iterator[TimestampType]:
@@ -207,6 +211,28 @@ def headers_of(batch: pa.RecordBatch) -> list[list[tuple[str, bytes | None]]]:
     if column.null_count == len(column):
         return [[] for _ in range(len(column))]
     bounds = column.offsets.to_numpy()
-    found = column.values.slice(bounds[0], bounds[-1] - bounds[0])
-    headers = list(zip(as_python(found.field("key")), as_python(found.field("value")), strict=True))
+    pairs = column.values.slice(bounds[0], bounds[-1] - bounds[0])
+    headers = list(zip(as_python(pairs.field("key")), as_python(pairs.field("value")), strict=True))
     return [headers[start:end] for start, end in pairwise((bounds - bounds[0]).tolist())]
+
+
+def one_by_one(records: ConsumerRecords, positions: Positions) -> Iterator[ConsumerRecord]:
+    """Yield the records. The positions of their partitions move with each of them.
+
+    A partition that is paused, revoked or moved meanwhile yields no more.
+    """
+    moving = {partition: positions[partition] for partition in records.partitions}
+    ends = {partition: position.next for partition, position in moving.items()}
+    marks = {each: moving[each].back_to(records.first_offset(each)) for each in moving}
+    for partition, position in moving.items():
+        mark = marks[partition]
+        epoch = -1 if mark is None else mark.leader_epoch
+        for record in records.of(partition):
+            is_assigned = positions.get(partition) is position
+            if not is_assigned or position.paused or position.next is not mark:
+                break  # Paused, revoked or moved by the user.
+            position.next = mark = _offset_and_epoch((record.offset + 1, epoch))
+            yield record
+        else:
+            if position.next is mark:
+                position.next = ends[partition]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from spark_kafka_source.client.serde_arguments import DESERIALIZE, Headers, Serde, serde
 from spark_kafka_source.consumer.consumer_records import (
     ConsumerRecord,
-    Taken,
+    PartitionRecords,
     headers_of,
     records_of,
 )
@@ -77,59 +77,59 @@ class Deserializers:
 
         Raises `ConfigurationError`.
         """
-        for each in typed.parts:
-            name, deserializer = given[each.part]
+        for format in typed.parts:
+            name, deserializer = given[format.part]
             if deserializer is not None:
-                found = f"is given as well as '{each.option('format')}'"
+                found = f"is given as well as '{format.option('format')}'"
                 raise ConfigurationError(name, found, "Give one of them")
-        made = {part: serde(*each, DESERIALIZE, configuration) for part, each in given.items()}
-        return cls({part: each for part, each in made.items() if each is not None})
+        serdes = {part: serde(*each, DESERIALIZE, configuration) for part, each in given.items()}
+        return cls({part: serde for part, serde in serdes.items() if serde is not None})
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the deserializers need beside their own."""
-        return ("headers",) if any(each.takes_headers for each in self._given.values()) else ()
+        return ("headers",) if any(serde.takes_headers for serde in self._given.values()) else ()
 
     def close(self) -> None:
         """Close all deserializers. Raises the error of one of them."""
         with ExitStack() as closing:
-            for each in self._given.values():
-                closing.callback(each.close)
+            for deserializer in self._given.values():
+                closing.callback(deserializer.close)
 
     def deserialized(
         self, where: TopicPartition, batch: pa.RecordBatch
-    ) -> tuple[Taken, RecordDeserializationError | None]:
+    ) -> tuple[PartitionRecords, RecordDeserializationError | None]:
         """Return all records and None, or the records before the first bad one and its error."""
-        found: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {}
         failure: RecordDeserializationError | None = None
-        for part, each in self._given.items():
+        for part, deserializer in self._given.items():
             if part in batch.schema.names:
                 # After a bad key only the values before it count.
-                found[part], error = _column(part, each, where, batch)
+                columns[part], error = _column(part, deserializer, where, batch)
                 if error is not None:
-                    failure, batch = error, batch.slice(0, len(found[part]))
-        values = {part: each[: batch.num_rows] for part, each in found.items()}
-        return Taken(where, batch, values), failure
+                    failure, batch = error, batch.slice(0, len(columns[part]))
+        values = {part: objects[: batch.num_rows] for part, objects in columns.items()}
+        return PartitionRecords(where, batch, values), failure
 
 
 def _column(
     part: str, given: Serde, where: TopicPartition, batch: pa.RecordBatch
 ) -> tuple[list[Any], RecordDeserializationError | None]:
     headers: Sequence[Headers] = headers_of(batch) if given.takes_headers else [()] * batch.num_rows
-    call, topic, found = given.call, where.topic, list[Any]()
+    call, topic, objects = given.call, where.topic, list[Any]()
     try:
-        for each, data in zip(headers, as_python(batch.column(part)), strict=True):
-            found.append(None if data is None else call(topic, each, data))
+        for record_headers, data in zip(headers, as_python(batch.column(part)), strict=True):
+            objects.append(None if data is None else call(topic, record_headers, data))
     except Exception as error:
-        return found, _failure(part, where, batch.slice(len(found), 1), error)
-    return found, None
+        return objects, _failure(part, where, batch.slice(len(objects), 1), error)
+    return objects, None
 
 
 def _failure(
     part: str, where: TopicPartition, batch: pa.RecordBatch, cause: Exception
 ) -> RecordDeserializationError:
     """Return the error of the only record of the batch."""
-    (record,) = records_of(Taken(where, batch), batch.schema.names)
+    (record,) = records_of(PartitionRecords(where, batch), batch.schema.names)
     offset, reason = record.offset, _reason(cause)
     failure = RecordDeserializationError(where, offset, part, reason, record)
     failure.__cause__ = cause

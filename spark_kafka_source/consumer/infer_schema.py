@@ -40,16 +40,16 @@ def infer_schema(
     with spelt(VOCABULARY.spelling(configuration)):
         settings = VOCABULARY.settings(configuration)
         format = FormatConfig.from_settings(settings, part)
-        has_schema = format.schema or "schema.registry.url" in settings.values
+        has_schema = format.schema or settings.has("schema.registry.url")
         if format.has_schema and (has_schema or format.format is not Format.JSON):
             typed = TypedConfig.from_settings(settings)
             columns = plan_columns(typed, (part,), lambda: [topic])
             return to_ddl(columns.parts[part].reader.arrow_type)
-    own = {each.lower() for each in READ_OPTIONS}
+    typed_options = {name.lower() for name in READ_OPTIONS}
     plain: dict[str, Any] = {
         name: value
         for name, value in configuration.items()
-        if VOCABULARY.option(name) not in own | _NOT_NEEDED
+        if VOCABULARY.option(name) not in typed_options | _NOT_NEEDED
     }
     with KafkaConsumer(
         columns=(part,), token_provider=token_provider, enable_auto_commit=False, **plain
@@ -64,8 +64,8 @@ def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) 
     starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     share = -(-most // len(partitions))
     consumer.assign(partitions)
-    for each in partitions:
-        consumer.seek(each, max(starts[each], ends[each] - share))
+    for partition in partitions:
+        consumer.seek(partition, max(starts[partition], ends[partition] - share))
     while _is_left(consumer, ends) and not deadline.expired:
         for batch in consumer.poll(_POLL_MS).to_batches():
             for data in batch.column(0).to_pylist():
@@ -76,4 +76,4 @@ def _newest(consumer: KafkaConsumer, topic: str, most: int, deadline: Deadline) 
 
 
 def _is_left(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> bool:
-    return any(consumer.position(each) < end for each, end in ends.items())
+    return any(consumer.position(partition) < end for partition, end in ends.items())

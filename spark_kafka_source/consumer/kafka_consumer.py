@@ -7,11 +7,10 @@ from typing import TypeVar, overload
 from uuid import UUID
 
 from spark_kafka_source.client import Topic
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
+from spark_kafka_source.consumer.arguments import Offsets, OneOrMany
 from spark_kafka_source.consumer.consumer import CLOSE_MS, Consumer
-from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords
-from spark_kafka_source.consumer.one_by_one import one_by_one
-from spark_kafka_source.consumer.partition_arguments import Offsets, OneOrMany
+from spark_kafka_source.consumer.consumer_records import ConsumerRecord, ConsumerRecords, one_by_one
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
 from spark_kafka_source.forks import used_where_made
 from spark_kafka_source.groups import OffsetAndMetadata

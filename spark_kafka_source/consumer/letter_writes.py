@@ -9,7 +9,7 @@ import pyarrow as pa
 from spark_kafka_source import dead_letters
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.background import Background
-from spark_kafka_source.consumer.unread import NotKnownYetError
+from spark_kafka_source.consumer.decoding import NotReadyYetError
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.net import Running
 from spark_kafka_source.records import Chunk
@@ -41,7 +41,7 @@ class LetterWrites:
     def __init__(self, client: KafkaClient, topic: str, waiting: Waiting) -> None:
         self._client, self._topic, self._lookups = client, topic, waiting.lookups
         self._writer = dead_letters.DeadLetters(dead_letters.Destination(client.config, topic))
-        # Others than those of schema lookups, because these may last for minutes.
+        # Other threads than for schema lookups, because a write may last for minutes.
         self._writes = Background(waiting.wakeup)
         self._checking: Running[None] | None = None
         self._held: dict[TopicPartition, _Held] = {}
@@ -56,7 +56,7 @@ class LetterWrites:
     def check(self, topic: str) -> None:
         """Check the topic of dead letters, once, before the first record of any `topic`.
 
-        Raises `NotKnownYetError` until the answer is here, and `ConfigurationError` if the topic
+        Raises `NotReadyYetError` until the answer is here, and `ConfigurationError` if the topic
         cannot be written to, or if it is `topic` itself.
         """
         if topic == self._topic:
@@ -66,7 +66,7 @@ class LetterWrites:
                 dead_letters.check_topic(self._client, self._topic)
             )
         if not self._checking.is_done:
-            raise NotKnownYetError
+            raise NotReadyYetError
         try:
             self._checking.result()
         except Exception:
@@ -74,7 +74,7 @@ class LetterWrites:
             raise
 
     def write(self, chunk: Chunk, batch: pa.RecordBatch, letters: Letters) -> None:
-        """Begin to write letters, and hold the chunk's good records. Raises `NotKnownYetError`."""
+        """Begin to write letters, and hold the chunk's good records. Raises `NotReadyYetError`."""
         if not self._held and not self.count:
             place = f"{letters.topic_partition} at offset {letters.offsets[0]}"
             text = "Sends bad records to topic %r, later ones without a log line: %s: %s"
@@ -82,12 +82,12 @@ class LetterWrites:
         writing = self._writes.ask(lambda: self._writer.send(letters).wait())
         count = len(letters.offsets)
         self._held[chunk.topic_partition] = _Held(chunk, batch, count, writing)
-        raise NotKnownYetError
+        raise NotReadyYetError
 
-    def take(self, chunk: Chunk) -> pa.RecordBatch | None:
+    def written(self, chunk: Chunk) -> pa.RecordBatch | None:
         """Return the held records of a chunk once its letters are written.
 
-        Returns None if the letters of this chunk were not sent yet. Raises `NotKnownYetError` while
+        Returns None if the letters of this chunk were not sent yet. Raises `NotReadyYetError` while
         they are on their way, and `DeadLetterError` if they are not written.
         """
         held = self._held.get(chunk.topic_partition)
@@ -95,7 +95,7 @@ class LetterWrites:
             self._held.pop(chunk.topic_partition, None)  # The consumer has left that chunk.
             return None
         if not held.writing.done():
-            raise NotKnownYetError
+            raise NotReadyYetError
         del self._held[chunk.topic_partition]
         held.writing.result()
         self.count += held.count

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from spark_kafka_source.client import KafkaClient, Topic
-from spark_kafka_source.client.partition_info import PartitionInfo
-from spark_kafka_source.consumer.partition_arguments import OneOrMany, checked_partitions
+from spark_kafka_source.client.cluster import PartitionInfo
+from spark_kafka_source.consumer.arguments import OneOrMany, checked_partitions
 from spark_kafka_source.consumer.topics import describe_topics
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import topic_failure
@@ -34,14 +34,14 @@ class LogLookups:
 
     async def list_topics(self, timeout_ms: int | None) -> dict[str, Topic]:
         """Return all topics that this user may see."""
-        return {each.name: each for each in await self._describe(None, timeout_ms)}
+        return {topic.name: topic for topic in await self._describe(None, timeout_ms)}
 
     async def partitions_for(self, topic: str, timeout_ms: int | None) -> list[PartitionInfo]:
         """Return the partitions of a topic."""
-        for found in await self._describe([topic], timeout_ms):
-            if found.error.code:
-                raise topic_failure(found.error, topic)
-            return found.partition_infos
+        for described in await self._describe([topic], timeout_ms):
+            if described.error.code:
+                raise topic_failure(described.error, topic)
+            return described.partition_infos
         raise ProtocolError(f"Metadata of {topic}: the answer leaves it out")
 
     async def _describe(self, names: list[str] | None, timeout_ms: int | None) -> list[Topic]:
@@ -68,17 +68,17 @@ class LogLookups:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return the first offsets at or after these times. Raises `LocalError` for one below 0."""
         checked_partitions(timestamps_ms)
-        wrong = [each for each, at_ms in timestamps_ms.items() if at_ms < 0]
+        wrong = [partition for partition, at_ms in timestamps_ms.items() if at_ms < 0]
         if wrong:
             raise LocalError(f"{wrong[0]}: a time is given in milliseconds since the epoch")
-        found = await self._list(timestamps_ms, timeout_ms)
-        return {each: None if at.offset == NO_OFFSET else at for each, at in found.items()}
+        listed = await self._list(timestamps_ms, timeout_ms)
+        return {each: None if at.offset == NO_OFFSET else at for each, at in listed.items()}
 
     async def _ends(
         self, given: OneOrMany, end: int, timeout_ms: int | None
     ) -> dict[TopicPartition, int]:
-        found = await self._list(dict.fromkeys(checked_partitions(given), end), timeout_ms)
-        return {each: at.offset for each, at in found.items()}
+        listed = await self._list(dict.fromkeys(checked_partitions(given), end), timeout_ms)
+        return {partition: at.offset for partition, at in listed.items()}
 
     async def _list(
         self, timestamps: Timestamps, timeout_ms: int | None

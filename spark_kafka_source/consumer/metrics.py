@@ -1,20 +1,26 @@
-"""Counts and rates of one consumer, under the names of Kafka's consumer.
+"""Counts and rates of one consumer and its group member, under the names of Kafka's consumer.
 
 https://kafka.apache.org/documentation/#consumer_monitoring
 """
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from spark_kafka_source.client import Cluster
 from spark_kafka_source.client.metrics import Measures
 from spark_kafka_source.client.sensor import Sensor, SensorConfig
 from spark_kafka_source.client.traffic import Traffic
-from spark_kafka_source.consumer.group_metrics import GroupMetrics
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.positions import Position, Positions
+from spark_kafka_source.protocol import Request
+from spark_kafka_source.protocol.messages.membership import (
+    ConsumerGroupHeartbeatRequest,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    SyncGroupRequest,
+)
 from spark_kafka_source.records import IsolationLevel
 from spark_kafka_source.telemetry import Figures, Tags, figures_of, metric_name, node_figures
 from spark_kafka_source.topic_partition import TopicPartition
@@ -33,6 +39,91 @@ _GROUPS = {
     "fetch-manager": ("fetch-", "records-", "bytes-"),
 }
 """How the names of metrics begin, by Kafka's group of metrics. Others are not Kafka's."""
+
+
+_REQUESTS: Mapping[type[Request[Any]], str] = {
+    JoinGroupRequest: "join",
+    SyncGroupRequest: "sync",
+    HeartbeatRequest: "heartbeat",
+    ConsumerGroupHeartbeatRequest: "heartbeat",
+}
+
+
+class GroupMetrics:
+    """Sensors of one group member. `measures` reads all of them, in any thread.
+
+    The thread that talks to the coordinator records. A rebalance begins when the member joins.
+    With KIP-848 it begins with the first heartbeat, or when the member must give up partitions.
+    It ends once the assignment is complete.
+    """
+
+    def __init__(
+        self, config: SensorConfig | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._done_ms = {name: Sensor(config, clock) for name in _REQUESTS.values()}
+        self._failed = {name: Sensor(config, clock) for name in _REQUESTS.values()}
+        self._rebalance_ms = Sensor(config, clock)
+        self._failed_rebalances = Sensor(config, clock)
+        self._rebalancing_since_seconds: float | None = None
+
+    def requested(self, request: Request[Any], took_ms: float, error: Exception | None) -> None:
+        """Record the end of a request to the coordinator."""
+        name = _REQUESTS.get(type(request))
+        if name is None:
+            return
+        if error is None:
+            self._done_ms[name].record(took_ms)
+        else:
+            self._failed[name].record()
+
+    def rebalance_began(self) -> None:
+        """Record that a rebalance began. A second call in the same rebalance has no effect."""
+        if self._rebalancing_since_seconds is None:
+            self._rebalancing_since_seconds = self._clock()
+
+    def rebalance_ended(self) -> None:
+        """Record that the member has its assignment."""
+        began_seconds = self._rebalancing_since_seconds
+        since_seconds = self._clock() if began_seconds is None else began_seconds
+        self._rebalancing_since_seconds = None
+        self._rebalance_ms.record((self._clock() - since_seconds) * 1000)
+
+    def rebalance_failed(self) -> None:
+        """Record that the member lost its partitions: a rebalance went on without it."""
+        self._rebalancing_since_seconds = None
+        self._failed_rebalances.record()
+
+    @property
+    def measures(self) -> Measures:
+        """The functions of all metrics. Times are in milliseconds, rates per second or hour."""
+        measures: dict[str, Callable[[], float]] = {
+            "last-heartbeat-seconds-ago": lambda: self._done_ms["heartbeat"].seconds_ago,
+            "heartbeat-response-time-max": lambda: self._done_ms["heartbeat"].most,
+            "join-time-avg": lambda: self._done_ms["join"].average,
+            "join-time-max": lambda: self._done_ms["join"].most,
+            "sync-time-avg": lambda: self._done_ms["sync"].average,
+            "sync-time-max": lambda: self._done_ms["sync"].most,
+            "rebalance-total": lambda: self._rebalance_ms.count,
+            "rebalance-rate-per-hour": lambda: self._rebalance_ms.frequency * 3600,
+            "rebalance-latency-avg": lambda: self._rebalance_ms.average,
+            "rebalance-latency-max": lambda: self._rebalance_ms.most,
+            "rebalance-latency-total": lambda: self._rebalance_ms.total,
+            "last-rebalance-seconds-ago": lambda: self._rebalance_ms.seconds_ago,
+            "failed-rebalance-total": lambda: self._failed_rebalances.count,
+            "failed-rebalance-rate-per-hour": lambda: self._failed_rebalances.frequency * 3600,
+        }
+        for name, done in self._done_ms.items():
+            measures |= _of_group_requests(name, done, self._failed[name])
+        return measures
+
+
+def _of_group_requests(name: str, done: Sensor, failed: Sensor) -> Measures:
+    return {
+        f"{name}-rate": lambda: done.frequency,
+        f"{name}-total": lambda: done.count,
+        f"failed-{name}-total": lambda: failed.count,
+    }
 
 
 class Metrics:
@@ -66,7 +157,7 @@ class Metrics:
         self._polled_at_seconds = now_seconds
 
     def poll_ended(self) -> None:
-        """Record the end of a poll: how much of the time since the one before was spent in it."""
+        """Record the end of a poll, and its share of the time since the poll before it."""
         began_seconds = self._polled_at_seconds or 0.0
         took_seconds = self._clock() - began_seconds
         whole_seconds = took_seconds + self._since_last_poll_seconds
@@ -118,37 +209,37 @@ class PartitionMetrics:
     def lag_or_nan(self, topic_partition: TopicPartition) -> float:
         """Return the lag in a partition; NaN if it is not known."""
         position = self._positions.get(topic_partition)
-        found = None if position is None else self.lag(position)
-        return math.nan if found is None else float(found)
+        lag = None if position is None else self.lag(position)
+        return math.nan if lag is None else float(lag)
 
     def lags(self) -> dict[TopicPartition, float]:
         """Return the known lags."""
-        found = {each.topic_partition: self.lag(each) for each in self._positions}
-        return {each: float(lag) for each, lag in found.items() if lag is not None}
+        lags = {position.topic_partition: self.lag(position) for position in self._positions}
+        return {partition: float(lag) for partition, lag in lags.items() if lag is not None}
 
     def measures(self, typed: "TypedDecoding | None") -> Measures:
         """Return the functions of metrics that are not of one partition."""
-        found: dict[str, Callable[[], float]] = {
+        measures: dict[str, Callable[[], float]] = {
             "assigned-partitions": lambda: len(self._positions)
         }
         if typed is not None:
-            found["bad-records-skipped-total"] = lambda: typed.skipped
-            found["bad-records-sent-total"] = lambda: typed.sent
-        found["records-lag-max"] = lambda: max(self.lags().values(), default=0.0)
-        return found
+            measures["bad-records-skipped-total"] = lambda: typed.skipped
+            measures["bad-records-sent-total"] = lambda: typed.sent
+        measures["records-lag-max"] = lambda: max(self.lags().values(), default=0.0)
+        return measures
 
 
 def consumer_figures(
     measures: Measures, of_partitions: PartitionMetrics, traffic: Traffic, cluster: Cluster
 ) -> Figures:
     """Return the metrics of a consumer as brokers may ask for them (KIP-714)."""
-    found: dict[str, Callable[[], Iterable[tuple[Tags, float]]]] = {}
+    figures: dict[str, Callable[[], Iterable[tuple[Tags, float]]]] = {}
     for group, begins in _GROUPS.items():
-        mine = {name: each for name, each in measures.items() if name.startswith(begins)}
-        found |= figures_of("consumer", group, mine)
-    found |= node_figures("consumer", traffic, cluster)
-    found[metric_name("consumer", "fetch-manager", LAG)] = lambda: [
-        ({"topic": each.topic, "partition": str(each.partition)}, lag)
-        for each, lag in of_partitions.lags().items()
+        of_group = {name: measure for name, measure in measures.items() if name.startswith(begins)}
+        figures |= figures_of("consumer", group, of_group)
+    figures |= node_figures("consumer", traffic, cluster)
+    figures[metric_name("consumer", "fetch-manager", LAG)] = lambda: [
+        ({"topic": partition.topic, "partition": str(partition.partition)}, lag)
+        for partition, lag in of_partitions.lags().items()
     ]
-    return found
+    return figures

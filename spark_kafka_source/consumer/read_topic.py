@@ -14,8 +14,7 @@ import pyarrow as pa
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
-from spark_kafka_source.consumer.column_names import checked_columns
-from spark_kafka_source.consumer.partition_arguments import checked_partition
+from spark_kafka_source.consumer.arguments import checked_columns, checked_partition
 from spark_kafka_source.consumer.topic_bounds import Bound, GivenBound
 from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
@@ -70,14 +69,14 @@ def read_topic(
         raise ConfigurationError("max_bytes", f"found {max_bytes!r}", "Give a number from 1")
     config = TopicConfig.from_arguments(configuration, token_provider)
     read = _TopicRead(topic, start, to, columns, config)
-    found: dict[TopicPartition, list[pa.RecordBatch]] = defaultdict(list)
+    batches: dict[TopicPartition, list[pa.RecordBatch]] = defaultdict(list)
     size_bytes = 0
     for where, batch in read.batches():
         size_bytes += batch.nbytes
         if size_bytes > max_bytes:
             raise read.too_large(max_bytes, size_bytes)
-        found[where].append(batch)
-    in_order = (batch for where in sorted(found) for batch in found[where])
+        batches[where].append(batch)
+    in_order = (batch for where in sorted(batches) for batch in batches[where])
     return pa.Table.from_batches(in_order, read.schema)
 
 
@@ -97,8 +96,8 @@ def read_topic_batches(
 
     The reader is an iterator of `pyarrow.RecordBatch`, of a few MiB each. It knows its `schema`,
     and what takes Arrow's streams takes it: DuckDB, Polars, `pyarrow.dataset.write_dataset`. One
-    thread at a time may use it. Batches of several partitions come by turns; those of one partition
-    are in the order of offsets.
+    thread at a time may use it. Partitions take turns. The batches of one partition are in
+    the order of offsets.
 
     This call looks up partitions, ends and schemas, and raises as `read_topic` does. The errors of
     reading are raised by the iteration.
@@ -119,7 +118,7 @@ class _TopicRead:
         columns: Iterable[str],
         config: TopicConfig,
     ) -> None:
-        self._wanted = _wanted(topic)
+        self._topics = _partitions_by_topic(topic)
         self._columns = checked_columns(columns)
         now = datetime.now(UTC)
         self._start, self._to = GivenBound("start", start, now), GivenBound("to", to, now)
@@ -128,7 +127,7 @@ class _TopicRead:
         with spelt(config.spelling), closing(KafkaClient(config.client)) as client:
             self._ranges = self._planned(client)
             self._typed = self._planned_columns()
-        self._left = {each.topic_partition: each.size for each in self._ranges}
+        self._left = {planned.topic_partition: planned.size for planned in self._ranges}
 
     @property
     def schema(self) -> pa.Schema:
@@ -163,7 +162,7 @@ class _TopicRead:
 
     def too_large(self, max_bytes: int, size_bytes: int) -> ConfigurationError:
         """Return the error for a table of which so much is read already."""
-        offsets = sum(each.size for each in self._ranges)
+        offsets = sum(planned.size for planned in self._ranges)
         done = offsets - sum(self._left.values())
         found = (
             f"is {max_bytes}, and the table takes more: about "
@@ -180,10 +179,10 @@ class _TopicRead:
             return partial(record_batch, columns=self._columns)
         sources = {}
         for name, part in self._typed.parts.items():
-            asked = None if part.registry is None else registry.RegistryClient(part.registry)
-            if asked is not None:
-                resources.enter_context(closing(asked))
-            sources[name] = part.source(asked)
+            schemas = None if part.registry is None else registry.RegistryClient(part.registry)
+            if schemas is not None:
+                resources.enter_context(closing(schemas))
+            sources[name] = part.source(schemas)
         return typed.TypedRecords(self._typed, sources).record_batch
 
     # -- the plan ----------------------------------------------------------------------------------
@@ -192,13 +191,13 @@ class _TopicRead:
         config = self._config.typed
         if not config.parts:
             return None
-        topics = sorted(self._wanted)
+        topics = sorted(self._topics)
         return typed.plan_columns(config, self._columns, lambda: topics, TIME)
 
     def _planned(self, client: KafkaClient) -> list[OffsetRange]:
         level = self._config.fetch.isolation_level
-        topics = {each.name: each for each in client.run(_described(client, list(self._wanted)))}
-        partitions = [each for name in topics for each in self._partitions(topics[name])]
+        topics = {topic.name: topic for topic in client.run(_described(client, list(self._topics)))}
+        partitions = [partition for name in topics for partition in self._partitions(topics[name])]
         latest = client.run(latest_offsets(client, partitions, level))
         starts = self._start.find(client, latest, level)
         ends = self._ends = self._to.find(client, latest, level)
@@ -207,62 +206,62 @@ class _TopicRead:
             _warn_of_order(client, sorted(topics))
         return [
             OffsetRange(
-                each,
-                starts[each],
-                ends[each],
-                topics[each.topic].topic_id if topics[each.topic].topic_id.int else None,
-                latest[each].leader_epoch,
+                partition,
+                starts[partition],
+                ends[partition],
+                topics[partition.topic].topic_id if topics[partition.topic].topic_id.int else None,
+                latest[partition].leader_epoch,
             )
-            for each in sorted(latest)
+            for partition in sorted(latest)
         ]
 
     def _partitions(self, topic: Topic) -> list[TopicPartition]:
-        there, numbers = topic.topic_partitions, self._wanted[topic.name]
+        there, numbers = topic.topic_partitions, self._topics[topic.name]
         if numbers is None:
             return there
-        wanted = [TopicPartition(topic.name, each) for each in sorted(numbers)]
-        unknown = [each for each in wanted if each not in there]
+        wanted = [TopicPartition(topic.name, number) for number in sorted(numbers)]
+        unknown = [partition for partition in wanted if partition not in there]
         if unknown:
             expected = f"There are 0 to {len(there) - 1}"
             raise ConfigurationError("topic", f"there is no {unknown[0]}", expected)
         return wanted
 
 
-def _wanted(topic: Topics) -> dict[str, set[int] | None]:
+def _partitions_by_topic(topic: Topics) -> dict[str, set[int] | None]:
     """Return the numbers of the partitions to read of each topic, or None for all."""
     is_partition = isinstance(topic, tuple) and len(topic) == 2 and not isinstance(topic[1], str)
     given: Any = [topic] if isinstance(topic, str) or is_partition else topic
-    found: dict[str, set[int] | None] = {}
-    for each in given if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]:
-        if isinstance(each, str):
-            found[each] = None
+    by_topic: dict[str, set[int] | None] = {}
+    for entry in given if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]:
+        if isinstance(entry, str):
+            by_topic[entry] = None
             continue
-        where = checked_partition(each)
-        numbers = found.setdefault(where.topic, set())
+        partition = checked_partition(entry)
+        numbers = by_topic.setdefault(partition.topic, set())
         if numbers is not None:
-            numbers.add(where.partition)
-    if not found or not all(found):
+            numbers.add(partition.partition)
+    if not by_topic or not all(by_topic):
         raise ConfigurationError("topic", "is not given", "Name the topic to read")
-    return found
+    return by_topic
 
 
 async def _described(client: KafkaClient, names: list[str]) -> list[Topic]:
     """Return the topics. Raises `TopicNotFoundError` for one that stays unknown for two seconds."""
 
     async def attempt(deadline: Deadline) -> list[Topic]:
-        found = await client.topics(names, deadline)
-        for each in found:
-            if each.error.code:
-                raise topic_failure(each.error, each.name)
-        return found
+        topics = await client.topics(names, deadline)
+        for topic in topics:
+            if topic.error.code:
+                raise topic_failure(topic.error, topic.name)
+        return topics
 
     return await client.retrying("Metadata", patient(attempt))
 
 
 def _check_order(starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
-    for each in sorted(starts):
-        if starts[each] > ends[each]:
-            found = f"is offset {starts[each]} of {each}, and 'to' is offset {ends[each]}"
+    for partition, start in sorted(starts.items()):
+        if start > ends[partition]:
+            found = f"is offset {start} of {partition}, and 'to' is offset {ends[partition]}"
             raise ConfigurationError("start", found, "Give a start that is not after the end")
 
 

@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient
-from spark_kafka_source.consumer.consumer_records import Taken
+from spark_kafka_source.consumer.consumer_records import PartitionRecords
+from spark_kafka_source.consumer.decoding import Decoding, NotReadyYetError, UnreadRecords
 from spark_kafka_source.consumer.reset import Resetting
-from spark_kafka_source.consumer.starts import Committed, Starts, Wanted
-from spark_kafka_source.consumer.unread import Decoding, NotKnownYetError, Unread
+from spark_kafka_source.consumer.start_offsets import Committed, StartOffsets, StartPolicies
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.fetcher import FetchDone
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
 from spark_kafka_source.fetch.offsets import OffsetAndEpoch
 from spark_kafka_source.fetch.partition_lookups import PartitionLookups
-from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.fetch.positions import Fetched, Position
 from spark_kafka_source.fetch.reader import Describe, LogReader
 from spark_kafka_source.net import Conversations
 from spark_kafka_source.topic_partition import TopicPartition
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 _LONG_SECONDS = 1.0
 
 
-class _Kept(NamedTuple):
+class _KeptError(NamedTuple):
     """An error for the next call. It is about `position` at `at`, unless that is None."""
 
     error: Exception
@@ -55,7 +54,7 @@ class Reading:
         self._reader = LogReader(
             client,
             decoding.fetch,
-            Resetting(reset, client.contacts),
+            Resetting(reset, client.history),
             lookups,
             limit=decoding.limit,
             keeps_sessions=True,
@@ -63,10 +62,10 @@ class Reading:
             describe=describe,
         )
         self.positions = self._reader.positions
-        self._unread: WeakKeyDictionary[Fetched, Unread] = WeakKeyDictionary()
+        self._unread: WeakKeyDictionary[Fetched, UnreadRecords] = WeakKeyDictionary()
         self._last: TopicPartition | None = None
-        self._kept: _Kept | None = None
-        self.starts = Starts(client, committed, reset, decoding.fetch.isolation_level)
+        self._kept: _KeptError | None = None
+        self.start_offsets = StartOffsets(client, committed, reset, decoding.fetch.isolation_level)
         self._start_lookups: PartitionLookups[ResetPolicy | None, OffsetAndEpoch]
         self._start_lookups = PartitionLookups(
             lookups,
@@ -80,9 +79,9 @@ class Reading:
         """End the fetch sessions."""
         await self._reader.fetcher.close()
 
-    def was_left_alone(self) -> None:
+    def extend_deadlines(self) -> None:
         """Restart the timeouts of fetches if the last poll was long ago."""
-        self._reader.fetcher.was_left_alone(_LONG_SECONDS)
+        self._reader.fetcher.extend_deadlines(_LONG_SECONDS)
 
     def prepare(self) -> None:
         """Find missing leaders and positions, and fetch records. Do not wait.
@@ -104,7 +103,7 @@ class Reading:
         """Return when `prepare` has something to do even if nothing comes in."""
         return self._reader.next_try_seconds()
 
-    def take(self, max_records: int) -> list[Taken]:
+    def next_records(self, max_records: int) -> list[PartitionRecords]:
         """Return up to `max_records` fetched records, and move the positions behind them.
 
         Partitions take turns. The next records are fetched. Raises `CorruptRecordError`,
@@ -115,9 +114,9 @@ class Reading:
         """
         self._raise_kept()
         self._keep_error(self._reader.fetcher.take)
-        before = [(each, each.next) for each in self.positions]
+        before = [(position, position.next) for position in self.positions]
         try:
-            found = self._take(max_records)
+            parts = self._next_records(max_records)
             self._keep_error(self._reader.fetcher.ask)
         except BaseException:
             for position, at in before:
@@ -125,35 +124,35 @@ class Reading:
                     position.next = at
                     position.refetch()
             raise
-        if not found:
+        if not parts:
             self._raise_kept()
-        return found
+        return parts
 
-    def _take(self, max_records: int) -> list[Taken]:
-        found: list[Taken] = []
+    def _next_records(self, max_records: int) -> list[PartitionRecords]:
+        parts: list[PartitionRecords] = []
         left = max_records
         for position in self._in_turn():
             try:
-                for taken in self._hand_out(position, left):
-                    found.append(taken)
-                    left -= taken.batch.num_rows
-            except NotKnownYetError:
+                for part in self._hand_out(position, left):
+                    parts.append(part)
+                    left -= part.batch.num_rows
+            except NotReadyYetError:
                 continue
             except Exception as error:
                 position.refetch()
                 self._last = position.topic_partition
-                self._kept = self._kept or _Kept(error, position, position.next)
+                self._kept = self._kept or _KeptError(error, position, position.next)
                 break
             if left <= 0:
                 break
-        return found
+        return parts
 
     def _keep_error(self, step: Callable[[], object]) -> None:
         """Keep an error of `step` until the records are returned: positions are behind them."""
         try:
             step()
         except KafkaError as error:
-            self._kept = self._kept or _Kept(error)
+            self._kept = self._kept or _KeptError(error)
 
     def _raise_kept(self) -> None:
         kept, self._kept = self._kept, None
@@ -162,18 +161,18 @@ class Reading:
 
     def _is_there(self, position: Position, at: OffsetAndEpoch | None) -> bool:
         """Return whether the consumer still reads this position, and is at that offset."""
-        is_read = any(each is position for each in self.positions)
+        is_read = any(other is position for other in self.positions)
         return is_read and not position.paused and position.next == at
 
     def _in_turn(self) -> list[Position]:
         """Return the positions with records, from the partition after the last read one on."""
         positions = list(self.positions)
-        names = [each.topic_partition for each in positions]
+        names = [position.topic_partition for position in positions]
         start = names.index(self._last) + 1 if self._last in names else 0
         in_turn = positions[start:] + positions[:start]
-        return [each for each in in_turn if self._reader.is_ready(each)]
+        return [position for position in in_turn if self._reader.is_ready(position)]
 
-    def _hand_out(self, position: Position, max_records: int) -> Iterator[Taken]:
+    def _hand_out(self, position: Position, max_records: int) -> Iterator[PartitionRecords]:
         while max_records > 0 and position.fetched:
             fetched = position.fetched[0]
             unread = self._unread_of(position, fetched)
@@ -181,45 +180,45 @@ class Reading:
                 position.refetch()
                 return
             try:
-                taken = unread.take(max_records)
-            finally:  # `take` may have passed records that are not shown.
+                records = unread.next_records(max_records)
+            finally:  # `next_records` may have passed records that are not shown.
                 position.handed_out(unread.next_offset, unread.leader_epoch)
-            if taken is None:
+            if records is None:
                 position.fetched.popleft()
                 if unread.next_offset == unread.offset and unread.cut_batch_bytes:
                     self._reader.ask_for_more(position, fetched, unread.cut_batch_bytes)
                 continue
             self._last = position.topic_partition
-            max_records -= taken.batch.num_rows
-            yield taken
+            max_records -= records.batch.num_rows
+            yield records
 
-    def _unread_of(self, position: Position, fetched: Fetched) -> Unread:
+    def _unread_of(self, position: Position, fetched: Fetched) -> UnreadRecords:
         """Return the unread rest of a fetch. It is dropped together with the fetch."""
         unread = self._unread.get(fetched)
         if unread is None:
-            unread = Unread(position.topic_partition, fetched, self._decoding)
+            unread = UnreadRecords(position.topic_partition, fetched, self._decoding)
             self._unread[fetched] = unread
         return unread
 
     # -- where to begin ----------------------------------------------------------------------------
 
     def _find_positions(self) -> None:
-        """Ask for the starts of partitions whose leader is known."""
+        """Ask for the start offsets of partitions whose leader is known."""
         now_seconds = time.monotonic()
         self._start_lookups.ask(
             {
-                each.topic_partition: each.reset_to
-                for each in self.positions
-                if each.next is None
-                and each.next_try.at_seconds <= now_seconds
-                and self._client.cluster.log(each.topic_partition) is not None
+                position.topic_partition: position.reset_to
+                for position in self.positions
+                if position.next is None
+                and position.next_try.at_seconds <= now_seconds
+                and self._client.cluster.log(position.topic_partition) is not None
             }
         )
 
     async def _find_starts(
-        self, wanted: Wanted, found: dict[TopicPartition, OffsetAndEpoch]
+        self, policies: StartPolicies, offsets: dict[TopicPartition, OffsetAndEpoch]
     ) -> None:
-        await self.starts.find(wanted, found, LOOKUP_MS)
+        await self.start_offsets.find(policies, offsets, LOOKUP_MS)
 
     def _begin(self, position: Position, _: ResetPolicy | None, at: OffsetAndEpoch) -> None:
         position.seek(*at)

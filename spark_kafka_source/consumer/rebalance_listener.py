@@ -60,7 +60,7 @@ class HasRebalanceMethods(Protocol):
 
 
 RebalanceListener: TypeAlias = ConsumerRebalanceListener | HasRebalanceMethods
-Told: TypeAlias = Callable[[Collection[TopicPartition]], Awaitable[None]]
+ListenerMethod: TypeAlias = Callable[[Collection[TopicPartition]], Awaitable[None]]
 
 _REVOKED, _ASSIGNED = "on_partitions_revoked", "on_partitions_assigned"
 _LOST = "on_partitions_lost"
@@ -84,9 +84,9 @@ _WITH_CONSUMER = 2
 class GivenListener:
     """A listener that was checked. Its functions take the partitions."""
 
-    revoked: Told
-    assigned: Told
-    lost: Told
+    revoked: ListenerMethod
+    assigned: ListenerMethod
+    lost: ListenerMethod
 
 
 def given_listener(
@@ -101,24 +101,26 @@ def given_listener(
         return None
     refuse_class(argument, given)
     base = ConsumerRebalanceListener if isinstance(given, ConsumerRebalanceListener) else None
-    found = {name: method(argument, given, name, base, may_wait=may_wait) for name in _METHODS}
-    refuse_slips(argument, given, [name for name in _METHODS if found[name] is None], _SYNONYMS)
-    lacking = [name for name in (_REVOKED, _ASSIGNED) if found[name] is None]
+    methods = {name: method(argument, given, name, base, may_wait=may_wait) for name in _METHODS}
+    refuse_slips(argument, given, [name for name in _METHODS if methods[name] is None], _SYNONYMS)
+    lacking = [name for name in (_REVOKED, _ASSIGNED) if methods[name] is None]
     if base is None and lacking:
         said = f"is of type {type(given).__name__}, which has no method `{lacking[0]}`"
         expected = f"Give an object with `{_REVOKED}` and `{_ASSIGNED}`"
         raise ConfigurationError(argument, said, expected)
-    if not any(found.values()):
+    if not any(methods.values()):
         said = f"is of type {type(given).__name__}, which does nothing"
         raise ConfigurationError(argument, said, f"Give it one of {', '.join(_METHODS)}")
-    told = {name: _told(argument, name, each, consumer, may_wait) for name, each in found.items()}
-    revoked = told[_REVOKED] or _nothing
-    return GivenListener(revoked, told[_ASSIGNED] or _nothing, told[_LOST] or revoked)
+    listening = {
+        name: _listening(argument, name, methods[name], consumer, may_wait) for name in _METHODS
+    }
+    revoked = listening[_REVOKED] or _nothing
+    return GivenListener(revoked, listening[_ASSIGNED] or _nothing, listening[_LOST] or revoked)
 
 
-def _told(
+def _listening(
     argument: str, name: str, called: Callable[..., Any] | None, consumer: object, may_wait: bool
-) -> Told | None:
+) -> ListenerMethod | None:
     if called is None:
         return None
     needed = needed_arguments(called, 1)
@@ -141,5 +143,5 @@ async def _nothing(_: Collection[TopicPartition]) -> None:
     pass
 
 
-NOBODY = GivenListener(_nothing, _nothing, _nothing)
+NO_LISTENER = GivenListener(_nothing, _nothing, _nothing)
 """The listener where no listener is given."""

@@ -10,7 +10,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.fetch.losses import LogTruncatedError, RecordsLostError, TopicGoneError
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
 from spark_kafka_source.fetch.positions import Position
-from spark_kafka_source.net import Contacts
+from spark_kafka_source.net import BrokerHistory
 
 logger = logging.getLogger(__name__)
 
@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 class Resetting:
     """Reset of positions by the policy. Errors that may heal are logged."""
 
-    def __init__(self, policy: ResetPolicy, contacts: Contacts) -> None:
-        self._policy, self._contacts = policy, contacts
+    def __init__(self, policy: ResetPolicy, history: BrokerHistory) -> None:
+        self._policy, self._history = policy, history
         self._missing = MissingTopics()
         self._told_kinds: set[type[KafkaError]] = set()
 
@@ -50,10 +50,10 @@ class Resetting:
     def failed(self, error: KafkaError, _: Position | None = None) -> None:
         """Warn once of each kind until brokers answer again: retries come many times a minute.
 
-        As long as no broker ever answered, `FirstContact` warns.
+        As long as no broker ever answered, `UnreachableWarning` warns.
         """
-        if not self._contacts.was_reached:
-            self._contacts.last_error = error
+        if not self._history.was_reached:
+            self._history.last_error = error
             return
         is_new = not isinstance(error, BrokerError) and type(error) not in self._told_kinds
         logger.log(logging.WARNING if is_new else logging.DEBUG, "%s; trying again", error)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from spark_kafka_source.consumer.partition_arguments import (
+from spark_kafka_source.consumer.arguments import (
     Offsets,
     OneOrMany,
     checked_offset,
@@ -11,7 +11,7 @@ from spark_kafka_source.consumer.partition_arguments import (
     checked_partitions,
     is_one,
 )
-from spark_kafka_source.consumer.starts import Starts
+from spark_kafka_source.consumer.start_offsets import StartOffsets
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
@@ -26,9 +26,9 @@ _SEEK = "seek to"
 class Seeking:
     """The positions of a consumer, as its user moves them and asks for them."""
 
-    def __init__(self, positions: Positions, starts: Starts, waiting: Waiting) -> None:
+    def __init__(self, positions: Positions, start_offsets: StartOffsets, waiting: Waiting) -> None:
         self._positions = positions
-        self._starts = starts
+        self._start_offsets = start_offsets
         self._waiting = waiting
 
     def seek(
@@ -38,53 +38,53 @@ class Seeking:
         leader_epoch: int,
     ) -> None:
         """Move the positions of one or of several partitions. After an error none has moved."""
-        wanted = _wanted(where, offset, leader_epoch)
-        for position, at in [(self._positions[each], at) for each, at in wanted.items()]:
+        given = _given_offsets(where, offset, leader_epoch)
+        for position, at in [(self._positions[partition], at) for partition, at in given.items()]:
             position.seek(at.offset, at.leader_epoch)
 
     def reset(self, given: Sequence[OneOrMany], policy: ResetPolicy) -> None:
         """Let these partitions, or all for none, go on by this policy."""
         partitions = checked_partitions(*given) or self._positions.partitions
-        for each in [self._positions[each] for each in partitions]:
-            each.reset(policy)
+        for position in [self._positions[partition] for partition in partitions]:
+            position.reset(policy)
 
     def pause(self, given: Sequence[OneOrMany], *, paused: bool) -> None:
         """Return no records of these partitions, or return them again."""
-        for each in [self._positions[each] for each in checked_partitions(*given)]:
-            each.paused = paused
+        for position in [self._positions[partition] for partition in checked_partitions(*given)]:
+            position.paused = paused
 
     async def position(
         self, given: OneOrMany, timeout_ms: int | None
     ) -> int | dict[TopicPartition, int]:
-        """Return one position, or those of several partitions. Look up the unknown ones.
+        """Return the position of one or of several partitions. Look up unknown positions.
 
         Raises `KafkaTimeoutError`, `NoOffsetError`.
         """
-        positions = [self._positions[each] for each in checked_partitions(given)]
-        unknown = [each for each in positions if each.next is None]
+        positions = [self._positions[partition] for partition in checked_partitions(given)]
+        unknown = [position for position in positions if position.next is None]
         if unknown:
             await self._find(unknown, timeout_ms)
-        found = {
-            each.topic_partition: each.next.offset if each.next is not None else NO_OFFSET
-            for each in positions
+        offsets = {
+            position.topic_partition: NO_OFFSET if position.next is None else position.next.offset
+            for position in positions
         }
-        return found[positions[0].topic_partition] if is_one(given) else found
+        return offsets[positions[0].topic_partition] if is_one(given) else offsets
 
     async def _find(self, positions: Sequence[Position], timeout_ms: int | None) -> None:
-        wanted = {each.topic_partition: each.reset_to for each in positions}
-        found: dict[TopicPartition, OffsetAndEpoch] = {}
-        names = ", ".join(map(str, wanted))
+        policies = {position.topic_partition: position.reset_to for position in positions}
+        offsets: dict[TopicPartition, OffsetAndEpoch] = {}
+        names = ", ".join(map(str, policies))
         await self._waiting.ask(
             f"position of {names}",
-            lambda time_ms: self._starts.find(wanted, found, time_ms),
+            lambda time_ms: self._start_offsets.find(policies, offsets, time_ms),
             timeout_ms,
         )
-        for each in positions:
-            if each.topic_partition in found:
-                each.seek(*found[each.topic_partition])
+        for position in positions:
+            if position.topic_partition in offsets:
+                position.seek(*offsets[position.topic_partition])
 
 
-def _wanted(
+def _given_offsets(
     where: TopicPartition | Offsets, offset: int | OffsetAndMetadata | None, leader_epoch: int
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
     if not is_one(where) and offset is None:

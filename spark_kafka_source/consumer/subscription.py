@@ -1,4 +1,4 @@
-"""Topics of a consumer, and its partitions of them: its share in the group, or all."""
+"""The topics of a consumer, and the partitions that it reads: its share in the group, or all."""
 
 import logging
 import re
@@ -9,8 +9,12 @@ from typing import Any
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry, Retry, Topic
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
-from spark_kafka_source.consumer.group_metrics import GroupMetrics
-from spark_kafka_source.consumer.rebalance_listener import NOBODY, GivenListener, Told
+from spark_kafka_source.consumer.metrics import GroupMetrics
+from spark_kafka_source.consumer.rebalance_listener import (
+    NO_LISTENER,
+    GivenListener,
+    ListenerMethod,
+)
 from spark_kafka_source.consumer.topics import MissingTopics, describe_topics, described_once
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.denials import refusal
@@ -34,7 +38,7 @@ _LEAST_PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class _GivingUp:
+class _HeldBack:
     """Partitions that are held back until their offsets are committed."""
 
     partitions: frozenset[TopicPartition]
@@ -42,7 +46,7 @@ class _GivingUp:
 
 
 class Subscription:
-    """Subscription of a consumer, which keeps its positions to the partitions to read.
+    """Subscription of a consumer. It adds and drops positions, as partitions come and go.
 
     It is also the listener of the membership (`revoked`, `assigned`, `lost`). Before a revocation
     it commits the offsets. Then it calls the user's listener, and then it drops the positions.
@@ -71,17 +75,17 @@ class Subscription:
         self._positions = positions
         self._begin_commit = begin_commit
         self._membership: Membership | None = None
-        self._listener = NOBODY
+        self._listener = NO_LISTENER
         self._pattern: re.Pattern[str] | None = None
         self._server_pattern: str | None = None
         self._next_look = NextTry(client.pause_seconds, least_seconds=_LEAST_PAUSE_SECONDS)
-        self._seldom = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
+        self._rare_looks = Retry(client.config.retry_backoff_ms, client.config.metadata_max_age_ms)
         self._look: Running[list[Topic]] | None = None
         self._look_to_join: Running[list[Topic]] | None = None
         self._has_looked = False
         self._has_found_all = False
-        self._giving_up: _GivingUp | None = None
-        self._holds_back = False
+        self._held_back: _HeldBack | None = None
+        self._waits_for_commit = False
         self._missing = MissingTopics()
         self._may_create = config.poll.allow_auto_create_topics
         self._assigned: set[str] = set()
@@ -97,7 +101,7 @@ class Subscription:
     def names(self) -> set[str]:
         """The topics. With a pattern for the coordinator, the topics of assigned partitions."""
         if self._server_pattern is not None:
-            return {each.topic for each in self._positions.partitions}
+            return {partition.topic for partition in self._positions.partitions}
         return set(self.topics)
 
     @property
@@ -128,8 +132,8 @@ class Subscription:
         server_pattern: str | None = None,
     ) -> None:
         """Replace the subscription. See `KafkaConsumer.subscribe`."""
-        wanted = frozenset((topics,) if isinstance(topics, str) else topics)
-        if [bool(wanted), pattern is not None, bool(server_pattern)].count(True) != 1:
+        names = frozenset((topics,) if isinstance(topics, str) else topics)
+        if [bool(names), pattern is not None, bool(server_pattern)].count(True) != 1:
             raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
         if server_pattern:
             self._check_protocol()
@@ -137,9 +141,9 @@ class Subscription:
             raise LocalError("Partitions are assigned: unsubscribe() first")
         compiled = _compiled(pattern)
         letters = self._config.typed.bad_records_topic
-        if letters and (letters in wanted or (compiled and compiled.fullmatch(letters))):
+        if letters and (letters in names or (compiled and compiled.fullmatch(letters))):
             raise letters_are_read(letters)
-        self._listener, self.topics, self._pattern = listener or NOBODY, wanted, compiled
+        self._listener, self.topics, self._pattern = listener or NO_LISTENER, names, compiled
         self._next_look.reset()
         self._has_looked = self._has_found_all = False
         self._look = self._look_to_join = None
@@ -155,8 +159,8 @@ class Subscription:
                 on_request=self._metrics.requested,
             )
         self._server_pattern = server_pattern or None
-        if self._membership is not None and (wanted or server_pattern):
-            self._membership.subscribe(wanted, self._server_pattern)
+        if self._membership is not None and (names or server_pattern):
+            self._membership.subscribe(names, self._server_pattern)
 
     def _check_protocol(self) -> None:
         group = self._config.group
@@ -176,8 +180,8 @@ class Subscription:
                 await self._membership.close(deadline)
         finally:
             self._membership = self._pattern = self._look = None
-            self._server_pattern = self._giving_up = None
-            self._listener = NOBODY
+            self._server_pattern = self._held_back = None
+            self._listener = NO_LISTENER
             self.topics = frozenset()
             self._positions.keep(())
 
@@ -191,15 +195,15 @@ class Subscription:
 
         Raises `BrokerError`, and the listener's errors.
         """
-        self._take_look()
+        self._end_look()
         if self._looks_for_itself and self._next_look.is_due:
             self._begin_look()
         if self._membership is not None:
             self._positions.hold(())
-            self._holds_back = False
+            self._waits_for_commit = False
             await self._membership.poll()
-            if not self._holds_back:  # No step waits for a commit now.
-                self._giving_up = None
+            if not self._waits_for_commit:  # No step waits for a commit now.
+                self._held_back = None
 
     def _is_ready(self, step: Step) -> bool:
         """Return whether a step can be taken now. Its preparation may take several polls.
@@ -215,9 +219,9 @@ class Subscription:
                 return False
         if step.revokes and not self._is_committed(step.revokes):
             self._positions.hold(step.revokes)
-            self._holds_back = True
+            self._waits_for_commit = True
             return False
-        self._giving_up = None
+        self._held_back = None
         if step.joins:
             self._look_to_join = None
         return True
@@ -225,11 +229,11 @@ class Subscription:
     def _is_committed(self, partitions: frozenset[TopicPartition]) -> bool:
         """Begin a commit, if needed, and return whether it is done.
 
-        A commit for other partitions does not count: only those were held back since it began.
+        A commit for other partitions does not count: it held back other partitions.
         """
-        if self._giving_up is None or self._giving_up.partitions != partitions:
-            self._giving_up = _GivingUp(partitions, self._begin_commit())
-        return self._giving_up.is_committed()
+        if self._held_back is None or self._held_back.partitions != partitions:
+            self._held_back = _HeldBack(partitions, self._begin_commit())
+        return self._held_back.is_committed()
 
     @property
     def _looks_for_itself(self) -> bool:
@@ -256,11 +260,11 @@ class Subscription:
     async def describe(self, names: list[str], deadline: Deadline) -> list[Topic]:
         """Ask for topics with unknown leaders. A broker may create an assigned one."""
         create = self._may_create and not self.is_active and self._assigned.isdisjoint(names)
-        found = await described_once(self._client, names, deadline, create=create)
-        self._assigned.update(each.name for each in found if not each.error.code)
-        return found
+        topics = await described_once(self._client, names, deadline, create=create)
+        self._assigned.update(topic.name for topic in topics if not topic.error.code)
+        return topics
 
-    def _take_look(self) -> None:
+    def _end_look(self) -> None:
         look = self._look
         if look is None or not look.is_done:
             return
@@ -270,7 +274,7 @@ class Subscription:
         if not self._has_looked:  # The first lookup also counts as the one before the join.
             self._look_to_join = look
         try:
-            asked = look.result()
+            described = look.result()
             self._has_looked = True
         except RemoteError as error:
             self._next_look.failed()
@@ -278,29 +282,29 @@ class Subscription:
                 raise
             logger.warning("%s; trying again", error)
             return
-        found = [each for each in asked if self._is_wanted(each)]
-        for each in self._missing.newly(found):
-            logger.warning("Topic %r: %s; looking for it again", each.name, each.error)
-        self._plan_look(found)
+        topics = [topic for topic in described if self._is_wanted(topic)]
+        for topic in self._missing.newly(topics):
+            logger.warning("Topic %r: %s; looking for it again", topic.name, topic.error)
+        self._plan_look(topics)
         if self._pattern is not None:
-            self.topics = frozenset(each.name for each in found)
+            self.topics = frozenset(topic.name for topic in topics)
             if self._membership is not None:
                 self._membership.subscribe(self.topics)
         if self._membership is None:
-            self._positions.keep(each for topic in found for each in self._partitions_of(topic))
+            self._positions.keep(each for topic in topics for each in self._partitions_of(topic))
 
-    def _plan_look(self, found: Collection[Topic]) -> None:
-        """Set the time of the look after one that found these topics.
+    def _plan_look(self, topics: Collection[Topic]) -> None:
+        """Set the time of the next look, after a look that found these topics.
 
-        Whoever waits for a missing topic looks as often as a client tries again. A member of a
-        group leaves that to the leader, and looks seldom. So does a pattern that matches nothing:
-        each of its looks brings all topics of the cluster.
+        A consumer that waits for a missing topic looks as often as a client tries again. A member
+        of a group leaves that to the leader, and looks seldom. A pattern that matches nothing looks
+        seldom, too: each of its looks brings all topics of the cluster.
         """
-        is_missing = any(each.error.code for each in found)
+        is_missing = any(topic.error.code for topic in topics)
         if is_missing and (self._membership is None or self._pattern is not None):
             self._next_look.failed()
-        elif is_missing or not found:
-            self._next_look.failed(self._seldom.pause_seconds)
+        elif is_missing or not topics:
+            self._next_look.failed(self._rare_looks.pause_seconds)
         else:
             age_seconds = self._client.config.metadata_max_age_ms / 1000
             self._next_look.succeeded()
@@ -308,7 +312,7 @@ class Subscription:
             self._has_found_all = True
 
     def _partitions_of(self, topic: Topic) -> list[TopicPartition]:
-        """Return a topic's partitions. A topic with an error keeps its present ones."""
+        """Return a topic's partitions. A topic with an error keeps its present partitions."""
         if topic.error.code:
             return [each for each in self._positions.partitions if each.topic == topic.name]
         return topic.topic_partitions
@@ -327,7 +331,7 @@ class Subscription:
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Handle revoked partitions. See `RebalanceListener`."""
-        await self._give_up(self._listener.revoked, partitions)
+        await self._tell_and_drop(self._listener.revoked, partitions)
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Handle new partitions. See `RebalanceListener`."""
@@ -338,7 +342,7 @@ class Subscription:
         if self._membership is not None:
             assignment = self._membership.assignment
             # A topic that is deleted from now on is not made again.
-            self._has_found_all |= {each.topic for each in assignment} >= self.topics
+            self._has_found_all |= {partition.topic for partition in assignment} >= self.topics
             self._positions.keep(sorted(assignment))
         try:
             await self._listener.assigned(partitions)
@@ -351,9 +355,11 @@ class Subscription:
     async def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Handle lost partitions. See `RebalanceListener`."""
         self._metrics.rebalance_failed()
-        await self._give_up(self._listener.lost, partitions)
+        await self._tell_and_drop(self._listener.lost, partitions)
 
-    async def _give_up(self, tell: Told, partitions: Collection[TopicPartition]) -> None:
+    async def _tell_and_drop(
+        self, tell: ListenerMethod, partitions: Collection[TopicPartition]
+    ) -> None:
         try:
             await tell(partitions)
         except Exception:

@@ -1,4 +1,4 @@
-"""The start and the end of a read of topics: what may be given, and the offsets that it means."""
+"""The arguments `start` and `to` of a read of topics, and the offsets that they mean."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.consumer.partition_arguments import is_one, whole
+from spark_kafka_source.consumer.arguments import is_one, whole
 from spark_kafka_source.errors import ConfigurationError, in_short, listed
 from spark_kafka_source.fetch.losses import OffsetOutOfRangeError
 from spark_kafka_source.fetch.offsets import (
@@ -60,14 +60,14 @@ class GivenBound:
         if not isinstance(given, Mapping):
             self._of_all = _place(name, given, now)
             return
-        for where, each in given.items():
-            self._of_each[_partition(name, where)] = _place(name, each, now, where)
+        for where, moment in given.items():
+            self._of_each[_partition(name, where)] = _place(name, moment, now, where)
 
     @property
     def has_time(self) -> bool:
         """Whether some partition is bounded by the time of its records."""
         places = [*self._of_each.values(), self._of_all]
-        return any(isinstance(each, _Time) and each.timestamp_ms >= 0 for each in places)
+        return any(isinstance(place, _Time) and place.timestamp_ms >= 0 for place in places)
 
     def find(
         self, client: KafkaClient, latest: Ends, isolation_level: IsolationLevel
@@ -80,20 +80,21 @@ class GivenBound:
         """
         places = self._places(latest)
         times = {
-            each: place.timestamp_ms
-            for each, place in places.items()
+            partition: place.timestamp_ms
+            for partition, place in places.items()
             if isinstance(place, _Time) and place.timestamp_ms != LATEST_TIMESTAMP
         }
-        found = {each: end.offset for each, end in latest.items()}
-        for each, at in client.run(list_offsets(client, times, isolation_level)).items():
+        ends = {partition: end.offset for partition, end in latest.items()}
+        for partition, at in client.run(list_offsets(client, times, isolation_level)).items():
             # The log may have grown since the look at its end.
-            found[each] = found[each] if at.offset == NO_OFFSET else min(at.offset, found[each])
-        offsets = {each: at for each, at in places.items() if isinstance(at, int)}
-        beyond = [each for each, offset in offsets.items() if offset > found[each]]
+            if at.offset != NO_OFFSET:
+                ends[partition] = min(at.offset, ends[partition])
+        offsets = {partition: at for partition, at in places.items() if isinstance(at, int)}
+        beyond = [partition for partition, offset in offsets.items() if offset > ends[partition]]
         if beyond:
             where = beyond[0]
-            raise _beyond(client, where, offsets[where], found[where], isolation_level)
-        return found | offsets
+            raise _beyond(client, where, offsets[where], ends[where], isolation_level)
+        return ends | offsets
 
     def _places(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
         if self._of_all is not None:
@@ -112,17 +113,17 @@ class GivenBound:
 
     def _named(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, _Place]:
         """Return the places by partition. A number is a partition of the only topic."""
-        topics = {each.topic for each in partitions}
+        topics = {partition.topic for partition in partitions}
         named: dict[TopicPartition, _Place] = {}
         for given, place in self._of_each.items():
             if isinstance(given, int) and len(topics) != 1:
                 expected = "Several topics are read: name partitions as TopicPartition('events', 0)"
                 raise ConfigurationError(self._name, "has numbers of partitions", expected)
-            each = TopicPartition(min(topics), given) if isinstance(given, int) else given
-            if each in named:
-                found = f"names {each} twice, by its number and by its topic"
+            partition = TopicPartition(min(topics), given) if isinstance(given, int) else given
+            if partition in named:
+                found = f"names {partition} twice, by its number and by its topic"
                 raise ConfigurationError(self._name, found, "Give one for each partition")
-            named[each] = place
+            named[partition] = place
         return named
 
 

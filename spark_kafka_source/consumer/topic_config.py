@@ -2,75 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import partial
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
-from spark_kafka_source.client.without_effect import by_option
-from spark_kafka_source.consumer.consumer_config import PollConfig
-from spark_kafka_source.consumer.without_effect import (
-    DONE_ANYWAY,
-    INSTEAD,
-    MEANT_BY_OTHERS,
-    OF_A_CONSUMER,
-    REFUSED,
-)
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import TokenProvider
-from spark_kafka_source.settings import settings_of
+from spark_kafka_source.options.declaration import Use, options_of
+from spark_kafka_source.options.other_names import other_names
 from spark_kafka_source.spelling import Spelling, spelt
-from spark_kafka_source.typed import BAD_RECORDS, MEANT, READ_OPTIONS, BadRecords, TypedConfig
-
-_KNOWN = frozenset({*CLIENT_OPTIONS, *settings_of(FetchConfig)})
-_INSTEAD = by_option(
-    {
-        "Give the topics as `topic`": "topics subscribe assign",
-        "Give the start as `start`": "begin since starting.offsets starting.timestamp",
-        "Give the end, which is not included, as `to`": """
-            end stop until ending.offsets ending.timestamp
-            """,
-        "Take batches of `read_topic_batches` until there is enough": "limit max.records n",
-    }
-)
-_NO_FUNCTIONS = "The table has bytes, or typed values: see 'value.format'"
+from spark_kafka_source.typed import BAD_RECORDS, READ_OPTIONS, BadRecords, TypedConfig
 
 VOCABULARY = Vocabulary(
     "read of a topic",
-    _KNOWN,
-    MappingProxyType(
-        {
-            **OF_A_CONSUMER,
-            **dict.fromkeys(
-                (*settings_of(GroupConfig), *settings_of(PollConfig)),
-                "a read of a topic joins no group, and commits nothing",
-            ),
-            "kafka.auto.offset.reset": "`start` says where the read begins",
-            "kafka.max.poll.records": "the whole topic is read",
-            "kafka.allow.auto.create.topics": "a read creates no topic",
-        }
-    ),
-    MappingProxyType(
-        {
-            **REFUSED,
-            "kafka.key.deserializer": _NO_FUNCTIONS,
-            "kafka.value.deserializer": _NO_FUNCTIONS,
-        }
-    ),
-    MappingProxyType(
-        {
-            **DONE_ANYWAY,
-            "kafka.enable.auto.commit": "false",
-            "kafka.auto.offset.reset": "earliest",
-            "kafka.allow.auto.create.topics": "false",
-        }
-    ),
-    MEANT_BY_OTHERS,
-    {**INSTEAD, **MEANT, **_INSTEAD},
+    {**CLIENT_OPTIONS, **options_of(FetchConfig)},
+    partial(other_names, Use.TOPIC_READ),
     READ_OPTIONS,
 )
-"""Vocabulary of a read: its known, refused and ineffective settings."""
+"""The names of a read's options, and what is known of others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Look-ups of topics, and which of them are missing."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import partial
 
 from spark_kafka_source.client import KafkaClient, Topic
@@ -25,10 +25,10 @@ async def described_once(
     client: KafkaClient, names: Collection[str] | None, deadline: Deadline, *, create: bool
 ) -> list[Topic]:
     """Return the topics as `describe_topics`, from one try."""
-    found = await client.topics(names, deadline, create=create)
-    if create and any(each.error == _DENIED for each in found):
+    topics = await client.topics(names, deadline, create=create)
+    if create and any(topic.error == _DENIED for topic in topics):
         return await client.topics(names, deadline)  # A reader needs no right to create topics.
-    return found
+    return topics
 
 
 class MissingTopics:
@@ -37,11 +37,10 @@ class MissingTopics:
     def __init__(self) -> None:
         self._names: set[str] = set()
 
-    def newly(self, topics: Iterable[Topic]) -> list[Topic]:
-        """Return those of the found topics that have an error, and had none at the last look."""
-        found = list(topics)
-        missing = [each for each in found if each.error.code]
-        new = [each for each in missing if each.name not in self._names]
-        self._names -= {each.name for each in found}
-        self._names |= {each.name for each in missing}
+    def newly(self, topics: Collection[Topic]) -> list[Topic]:
+        """Return the topics that have an error, and had none at the last look."""
+        missing = [topic for topic in topics if topic.error.code]
+        new = [topic for topic in missing if topic.name not in self._names]
+        self._names -= {topic.name for topic in topics}
+        self._names |= {topic.name for topic in missing}
         return new

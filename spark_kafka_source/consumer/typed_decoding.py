@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.background import Background
+from spark_kafka_source.consumer.decoding import NotReadyYetError
 from spark_kafka_source.consumer.letter_writes import LetterWrites
-from spark_kafka_source.consumer.unread import NotKnownYetError
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
@@ -56,17 +56,17 @@ class TypedDecoding:
     ) -> None:
         """Plan the columns. Raises `ConfigurationError` for a given schema that cannot be used."""
         self._config, self._columns = config, columns
-        self._lookups = lookups = Background(waiting.wakeup)
+        self._background = background = Background(waiting.wakeup)
         topic = config.bad_records_topic
         self._letters = LetterWrites(client, topic, waiting) if topic else None
         self._registry = None if config.registry is None else RegistryClient(config.registry)
-        self._plans = _Answers(lookups, self._plan)
-        self._schemas = None if self._registry is None else _Schemas(lookups, self._registry)
-        self._is_by_topic = any(each.is_by_topic for each in config.parts)
+        self._plans = _Lookups(background, self._plan)
+        self._schemas = None if self._registry is None else _Schemas(background, self._registry)
+        self._is_by_topic = any(part.is_by_topic for part in config.parts)
         self._records: dict[str, TypedRecords] = {}
         self._kinds: set[pa.Schema] = set()
         self._ask_again_at_seconds = 0.0
-        if not any(each.has_schema and not each.schema for each in config.parts):
+        if not any(part.has_schema and not part.schema for part in config.parts):
             self._keep(_ALL_TOPICS, self._plan(_ALL_TOPICS))
 
     def close(self) -> None:
@@ -75,12 +75,12 @@ class TypedDecoding:
             self._registry.end()
         if self._letters is not None:
             self._letters.close()
-        self._lookups.close()
+        self._background.close()
 
     @property
     def skipped(self) -> int:
         """The number of bad records that were left out."""
-        return sum(each.skipped for each in self._records.values())
+        return sum(records.skipped for records in self._records.values())
 
     @property
     def sent(self) -> int:
@@ -93,34 +93,34 @@ class TypedDecoding:
         if len(self._kinds) == 1:
             return next(iter(self._kinds))
         is_null = self._config.bad_records is BadRecords.NULL
-        decoded = [each.part for each in self._config.parts if each.part in self._columns]
+        decoded = [part.part for part in self._config.parts if part.part in self._columns]
         types = {**FIELDS, **dict.fromkeys(decoded, pa.null())}
-        errors = [(error_column(each), ERROR_TYPE) for each in decoded if is_null]
+        errors = [(error_column(part), ERROR_TYPE) for part in decoded if is_null]
         return pa.schema([*((name, types[name]) for name in self._columns), *errors])
 
     def decoded(self, chunk: Chunk) -> tuple[pa.RecordBatch, BadRecordError | None]:
         """Return the records, and the error of the bad record after them, or None.
 
-        Raises `NotKnownYetError` while a lookup runs, or until the bad records are in the topic of
+        Raises `NotReadyYetError` while a lookup runs, or until the bad records are in the topic of
         dead letters: call again with the same chunk. Raises the error of a failed lookup, or of
         letters, too. The next call asks, or writes, again.
         """
         if self._letters is not None:
             self._letters.check(chunk.topic_partition.topic)
-            written = self._letters.take(chunk)
+            written = self._letters.written(chunk)
             if written is not None:
                 return written, None
         records = self._records_of(chunk.topic_partition.topic)
         if monotonic() >= self._ask_again_at_seconds:
             self._ask_again_at_seconds = monotonic() + ASK_AGAIN_SECONDS
-            for each in self._records.values():
-                each.ask_again()
-        found = records.decoded(chunk)
-        if found.failure is not None:
+            for topic_records in self._records.values():
+                topic_records.ask_again()
+        decoded = records.decoded(chunk)
+        if decoded.failure is not None:
             records.ask_again()
-        if found.letters is not None and self._letters is not None:
-            self._letters.write(chunk, found.batch, found.letters)
-        return found.batch, found.failure
+        if decoded.letters is not None and self._letters is not None:
+            self._letters.write(chunk, decoded.batch, decoded.letters)
+        return decoded.batch, decoded.failure
 
     def _records_of(self, topic: str) -> TypedRecords:
         name = topic if self._is_by_topic else _ALL_TOPICS
@@ -136,31 +136,31 @@ class TypedDecoding:
 
     def _keep(self, name: str, typed: TypedColumns) -> None:
         sources = {
-            part: each.source(self._schemas if each.registry else None)
-            for part, each in typed.parts.items()
+            part: columns.source(self._schemas if columns.registry else None)
+            for part, columns in typed.parts.items()
         }
         self._records[name] = TypedRecords(typed, sources)
         self._kinds.add(typed.schema)
 
 
-class _Answers(Generic[K, V]):
-    """Answers to questions that run in other threads."""
+class _Lookups(Generic[K, V]):
+    """Lookups in other threads, by the key that is looked up."""
 
-    def __init__(self, lookups: Background, question: Callable[[K], V]) -> None:
-        self._lookups, self._question = lookups, question
+    def __init__(self, background: Background, question: Callable[[K], V]) -> None:
+        self._background, self._question = background, question
         self._under_way: dict[K, Future[V]] = {}
 
     def get(self, key: K) -> V:
-        """Return the answer, once. Without one, ask and raise `NotKnownYetError`.
+        """Return the answer, once. Without one, ask and raise `NotReadyYetError`.
 
         Raises the error of a failed question.
         """
         lookup = self._under_way.get(key)
         if lookup is None:
-            self._under_way[key] = self._lookups.ask(partial(self._question, key))
-            raise NotKnownYetError
+            self._under_way[key] = self._background.ask(partial(self._question, key))
+            raise NotReadyYetError
         if not lookup.done():
-            raise NotKnownYetError
+            raise NotReadyYetError
         del self._under_way[key]
         return lookup.result()
 
@@ -168,18 +168,18 @@ class _Answers(Generic[K, V]):
 class _Schemas:
     """`SchemaSource` that does not wait."""
 
-    def __init__(self, lookups: Background, registry: RegistryClient) -> None:
+    def __init__(self, background: Background, registry: RegistryClient) -> None:
         self._registry = registry
-        self._answers = _Answers(lookups, self._found)
+        self._lookups = _Lookups(background, self._found)
 
     def schema(self, id: int | UUID) -> SchemaText:
-        """Return the schema, as in `SchemaSource`. Raises `NotKnownYetError`, too."""
-        return self._answers.get(id)
+        """Return the schema, as in `SchemaSource`. Raises `NotReadyYetError`, too."""
+        return self._lookups.get(id)
 
     def _found(self, id: int | UUID) -> SchemaText:
         """Fetch the schema in another thread, and build its Protobuf descriptors there, too."""
-        found = self._registry.schema(id)
-        if found.type is SchemaType.PROTOBUF:
+        schema = self._registry.schema(id)
+        if schema.type is SchemaType.PROTOBUF:
             with suppress(SchemaError):  # The reader of its rows raises it again.
-                descriptors_of(found)
-        return found
+                descriptors_of(schema)
+        return schema

@@ -59,19 +59,22 @@ class Waiting:
         self.telemetry.step()
 
     async def once(self, until: Deadline, things: Sequence[HasFileno] = ()) -> None:
-        """Wait until a conversation can go on, one of `things` is readable, or the moment."""
-        parts = self.commits, self.lookups, self.telemetry
-        waits = [each.next_wait() for each in parts]
-        until = Deadline.first(until, *(each.until for each in waits))
-        asked = [thing for each in waits for thing in each.things]
+        """Wait until a conversation can go on, a thing is readable, or the deadline."""
+        all_conversations = self.commits, self.lookups, self.telemetry
+        waits = [conversations.next_wait() for conversations in all_conversations]
+        until = Deadline.first(until, *(wait.until for wait in waits))
+        asked = [thing for wait in waits for thing in wait.sockets]
         await wait_for([self.wakeup, *asked, *things], until)
 
-    async def until(self, is_so: Callable[[], bool], deadline: Deadline) -> bool:
-        """Wait until `is_so()` or the deadline. Return whether it is so. Raises `WakeupError`."""
-        while not is_so():
+    async def until(self, condition: Callable[[], bool], deadline: Deadline) -> bool:
+        """Wait until `condition()` or the deadline. Return whether it is met.
+
+        Raises `WakeupError`.
+        """
+        while not condition():
             self.raise_if_woken()
             self.step()
-            if is_so():
+            if condition():
                 return True
             if deadline.expired:
                 return False
@@ -91,14 +94,14 @@ class Waiting:
         `what` names the question in an error. `question` gets the time for it, in milliseconds.
         """
         deadline = Deadline.after_ms(self.default_ms if timeout_ms is None else timeout_ms)
-        asked = self.lookups.begin(question(deadline.timeout_ms))
+        conversation = self.lookups.begin(question(deadline.timeout_ms))
         try:
-            if not await self.in_time(lambda: asked.is_done, deadline):
+            if not await self.in_time(lambda: conversation.is_done, deadline):
                 raise KafkaTimeoutError(f"{what}: no answer within {deadline.timeout_ms} ms")
         except BaseException:
-            asked.give_up()
+            conversation.give_up()
             raise
-        return asked.result()
+        return conversation.result()
 
     def close(self) -> None:
         """Give up all conversations."""

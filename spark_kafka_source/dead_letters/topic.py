@@ -5,7 +5,7 @@ Without the check a query would fail at its first bad record, perhaps after days
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.topic_rights import AclOperation, granted, topic_with_rights
-from spark_kafka_source.denials import CREATE_IT, Access, lacking, refusal
+from spark_kafka_source.denials import CREATE_IT, Access, missing_right, refusal
 from spark_kafka_source.errors import (
     ConfigurationError,
     Remedy,
@@ -32,19 +32,21 @@ async def check_topic(client: KafkaClient, topic: str) -> None:
     patience = Deadline.after_ms(PATIENCE_MS)
 
     async def attempt(deadline: Deadline) -> None:
-        found = await topic_with_rights(client, topic, deadline)
-        error = error_code(found.error_code) if found else _UNKNOWN_TOPIC
+        described = await topic_with_rights(client, topic, deadline)
+        error = error_code(described.error_code) if described else _UNKNOWN_TOPIC
         if error == _UNKNOWN_TOPIC and patience.expired:
             expected = f"{CREATE_IT}. Or name one that exists"
             raise ConfigurationError(BAD_RECORDS_TOPIC, "topic {} does not exist", expected, topic)
         if error == _NO_NAME:
-            found_name = "{} cannot be a topic's name"
-            raise ConfigurationError(BAD_RECORDS_TOPIC, found_name, "Name one that exists", topic)
-        may_write = None if found is None or error.code else granted(found, AclOperation.WRITE)
+            found = "{} cannot be a topic's name"
+            raise ConfigurationError(BAD_RECORDS_TOPIC, found, "Name one that exists", topic)
+        may_write = None
+        if described is not None and not error.code:
+            may_write = granted(described, AclOperation.WRITE)
         if error == _DENIED or may_write is False:
-            found_right = f"is denied: {lacking(_DENIED, topic=topic, access=Access.WRITE)}"
+            found = f"is denied: {missing_right(_DENIED, topic=topic, access=Access.WRITE)}"
             expected = "Bad records are written there, with the same user as the records are read"
-            raise ConfigurationError(BAD_RECORDS_TOPIC, found_right, expected)
+            raise ConfigurationError(BAD_RECORDS_TOPIC, found, expected)
         if error.retriable and not patience.expired:
             failure = refusal(error, f"Metadata of {topic}")
             failure.remedy = Remedy.RETRY  # Leaders of other topics stay known.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import BrokerError, ClosedError, KafkaError, RemoteError
+from spark_kafka_source.options.kinds import INT32_MAX
 from spark_kafka_source.producer import (
     ColumnsFuture,
     KafkaProducer,
@@ -12,7 +13,6 @@ from spark_kafka_source.producer import (
     RefusedRowsError,
 )
 from spark_kafka_source.records import Integers, RowTooLargeError, UnencodableRowError
-from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import BAD_RECORDS_TOPIC, Letters
 
@@ -140,9 +140,9 @@ def _failure(
         places = f"offset {offsets[error.row]}"
         reason = _of_a_row(error)
     text = f"{where}, {places}: bad records were not written to topic {topic!r}"
-    found = DeadLetterError(f"{text}, which '{BAD_RECORDS_TOPIC}' names: {reason}")
-    found.remedy = error.remedy
-    return found
+    failure = DeadLetterError(f"{text}, which '{BAD_RECORDS_TOPIC}' names: {reason}")
+    failure.remedy = error.remedy
+    return failure
 
 
 def _of_a_row(error: UnencodableRowError | RefusedRowsError) -> str:

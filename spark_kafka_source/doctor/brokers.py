@@ -9,13 +9,13 @@ from spark_kafka_source.errors import KafkaError, UnsupportedVersionError
 from spark_kafka_source.net import (
     Address,
     AuthenticationError,
+    BrokerHistory,
     Connection,
     ConnectionSettings,
-    Contacts,
     Deadline,
     TlsError,
 )
-from spark_kafka_source.net.certificates import (
+from spark_kafka_source.net.tls.certificates import (
     check_opens,
     client_certificate,
     days_until,
@@ -43,11 +43,11 @@ _AFTER_CONNECT = ("tls", "login", "versions", "round trip")
 
 
 def check_broker(
-    address: Address, settings: ConnectionSettings, deadline: Deadline, contacts: Contacts
+    address: Address, settings: ConnectionSettings, deadline: Deadline, history: BrokerHistory
 ) -> list[Finding]:
     """Return the findings for the broker at this address.
 
-    With the same `contacts` for all brokers only one of them gets a wrong password.
+    With the same `history` for all brokers only one of them gets a wrong password.
     """
     subject = str(address)
     connected = timed(lambda: _connects(address, deadline))
@@ -59,7 +59,7 @@ def check_broker(
         encrypted = [timed(lambda: _tls(address, settings, deadline))]
         if encrypted[0].remedy not in ("", _RENEW):
             return [connected, *encrypted, *_not_checked(_AFTER_CONNECT[1:], subject, "tls")]
-    return [connected, *encrypted, *_speaks(address, settings, deadline, contacts)]
+    return [connected, *encrypted, *_speaks(address, settings, deadline, history)]
 
 
 def check_client_certificate(config: ClientConfig) -> list[Finding]:
@@ -81,7 +81,7 @@ def check_client_certificate(config: ClientConfig) -> list[Finding]:
 
 
 def _not_checked(checks: tuple[str, ...], subject: str, failed_check: str) -> list[Finding]:
-    return [unknown(each, subject, f"not checked: '{failed_check}' failed") for each in checks]
+    return [unknown(check, subject, f"not checked: '{failed_check}' failed") for check in checks]
 
 
 def _connects(address: Address, deadline: Deadline) -> Finding:
@@ -98,20 +98,20 @@ def _connects(address: Address, deadline: Deadline) -> Finding:
 def _tls(address: Address, settings: ConnectionSettings, deadline: Deadline) -> Finding:
     subject = str(address)
     try:
-        found = server_certificate(address, settings, deadline)
+        certificate = server_certificate(address, settings, deadline)
     except KafkaError as error:
         remedy = "Use a port of a TLS listener, or another security protocol"
         cause = error if isinstance(error, TlsError) else _cause(address, settings, deadline, error)
         return failed("tls", subject, cause, _TRUSTSTORE, remedy)
-    if found is None or not found.expires_at_seconds:
+    if certificate is None or not certificate.expires_at_seconds:
         return unknown("tls", subject, "the server shows no certificate")
     text = (
-        f"{found.tls_version}, {found.subject!r} by {found.issuer!r}, "
-        f"expires in {found.days_left} days"
+        f"{certificate.tls_version}, {certificate.subject!r} by {certificate.issuer!r}, "
+        f"expires in {certificate.days_left} days"
     )
-    if found.is_for_tests:
+    if certificate.is_for_tests:
         return ok("tls", subject, f"{text}; {_FOR_TESTS}")
-    if found.days_left < SOON_DAYS:
+    if certificate.days_left < SOON_DAYS:
         return wrong("tls", subject, text, _RENEW, _TRUSTSTORE)
     return ok("tls", subject, text)
 
@@ -123,19 +123,19 @@ def _cause(
     without_login = replace(settings, security=replace(settings.security, sasl=None))
     try:
         Connection.connect(address, without_login, deadline).close()
-    except KafkaError as found:
-        return found
+    except KafkaError as cause:
+        return cause
     return error
 
 
 def _speaks(
-    address: Address, settings: ConnectionSettings, deadline: Deadline, contacts: Contacts
+    address: Address, settings: ConnectionSettings, deadline: Deadline, history: BrokerHistory
 ) -> list[Finding]:
     subject = str(address)
     made: list[Connection] = []
-    login = timed(lambda: _logs_in(address, settings, deadline, contacts, made))
+    login = timed(lambda: _logs_in(address, settings, deadline, history, made))
     if not made:
-        rest = [each for each in _AFTER_CONNECT[1:] if each != login.check]
+        rest = [check for check in _AFTER_CONNECT[1:] if check != login.check]
         return [login, *_not_checked(tuple(rest), subject, login.check)]
     try:
         spoken = _versions(subject, made[0])
@@ -150,12 +150,12 @@ def _logs_in(
     address: Address,
     settings: ConnectionSettings,
     deadline: Deadline,
-    contacts: Contacts,
+    history: BrokerHistory,
     made: list[Connection],
 ) -> Finding:
     subject, security = str(address), settings.security
     try:
-        made.append(Connection.connect(address, settings, deadline, contacts=contacts))
+        made.append(Connection.connect(address, settings, deadline, history=history))
     except AuthenticationError as error:
         return _refused(subject, error)
     except TlsError as error:
@@ -178,8 +178,8 @@ def _refused(subject: str, error: AuthenticationError) -> Finding:
 
 def _versions(subject: str, connection: Connection) -> Finding:
     try:
-        for each in _NEEDED:
-            connection.version(each)
+        for request_type in _NEEDED:
+            connection.version(request_type)
     except UnsupportedVersionError as error:
         return failed("versions", subject, error, _SERVERS, _OLD)
     newer = connection.supports(ConsumerGroupHeartbeatRequest, 0)

@@ -1,14 +1,11 @@
 """All checks in their order. Brokers are checked side by side, each with the same deadline."""
 
-import threading
 from collections.abc import Iterable, Mapping
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.doctor.brokers import check_broker, check_client_certificate
-from spark_kafka_source.doctor.clocks import check_newest, check_registry
 from spark_kafka_source.doctor.finding import (
     Finding,
     Verdict,
@@ -19,12 +16,14 @@ from spark_kafka_source.doctor.finding import (
     wrong,
 )
 from spark_kafka_source.doctor.providers import Evidence, check_provider
+from spark_kafka_source.doctor.registry_and_clocks import check_newest, check_registry
 from spark_kafka_source.doctor.rights import check_group, check_topic, check_transactional_id
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.net import Address, Contacts, Deadline
+from spark_kafka_source.net import Address, BrokerHistory, Deadline
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.registry import RegistryConfig
+from spark_kafka_source.spelling import daemon
 
 _SERVERS = "kafka.bootstrap.servers"
 _ADVERTISED = "advertised.listeners"
@@ -34,7 +33,7 @@ _SLACK_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Scope:
     """What a user wants to have checked, besides the brokers."""
 
     topic: str | None = None
@@ -45,7 +44,7 @@ class Wanted:
     """All settings that the user has given, a producer's too, with Kafka's names."""
 
 
-def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Finding]:
+def examine(config: ClientConfig, scope: Scope, timeout_ms: int) -> list[Finding]:
     """Return all findings, in the order of the checks. It ends soon after the timeout.
 
     Brokers have half of the time, so that a silent one leaves time for the rest.
@@ -53,39 +52,38 @@ def examine(config: ClientConfig, wanted: Wanted, timeout_ms: int) -> list[Findi
     deadline = Deadline.after_ms(timeout_ms)
     first = Deadline.after_ms(timeout_ms // 2)
     given = list(dict.fromkeys(config.bootstrap_servers))
-    contacts = Contacts()
-    found = check_client_certificate(config) + _side_by_side(given, config, first, contacts)
+    history = BrokerHistory()
+    findings = check_client_certificate(config) + _side_by_side(given, config, first, history)
     if any(
-        each.check == "round trip" and not each.remedy and each.took_ms is not None
-        for each in found
+        finding.check == "round trip" and not finding.remedy and finding.took_ms is not None
+        for finding in findings
     ):
         with KafkaClient(config) as client:
-            found += _of_cluster(client, given, wanted, deadline, contacts)
+            findings += _of_cluster(client, given, scope, deadline, history)
     else:
-        found += check_provider(Evidence(given), wanted.settings) + _nothing_of_cluster(wanted)
-    if wanted.registry is not None:
-        registry = replace(wanted.registry, timeout_ms=timeout_ms)
-        found += check_registry(registry, Deadline.after_ms(timeout_ms // 2))
-    return found
+        findings += check_provider(Evidence(given), scope.settings) + _nothing_of_cluster(scope)
+    if scope.registry is not None:
+        registry = replace(scope.registry, timeout_ms=timeout_ms)
+        findings += check_registry(registry, Deadline.after_ms(timeout_ms // 2))
+    return findings
 
 
 def _side_by_side(
-    addresses: Iterable[Address], config: ClientConfig, deadline: Deadline, contacts: Contacts
+    addresses: Iterable[Address], config: ClientConfig, deadline: Deadline, history: BrokerHistory
 ) -> list[Finding]:
     """Check each broker in a thread of its own: a resolver may be silent for too long."""
-    found: dict[Address, list[Finding]] = {}
+    by_address: dict[Address, list[Finding]] = {}
 
     def check(address: Address) -> None:
-        found[address] = check_broker(address, config.connection, deadline, contacts)
+        by_address[address] = check_broker(address, config.connection, deadline, history)
 
     threads = {}
-    for each in addresses:
-        run = partial(copy_context().run, check, each)
-        threads[each] = threading.Thread(target=run, name=f"doctor-{each}", daemon=True)
-        threads[each].start()
+    for address in addresses:
+        threads[address] = daemon(partial(check, address), f"doctor-{address}")
+        threads[address].start()
     for thread in threads.values():
         thread.join(deadline.remaining_seconds() + _SLACK_SECONDS)
-    return [finding for each in threads for finding in found.get(each) or [_silent(each)]]
+    return [finding for each in threads for finding in by_address.get(each) or [_silent(each)]]
 
 
 def _silent(address: Address) -> Finding:
@@ -96,40 +94,41 @@ def _silent(address: Address) -> Finding:
 def _of_cluster(
     client: KafkaClient,
     given: list[Address],
-    wanted: Wanted,
+    scope: Scope,
     deadline: Deadline,
-    contacts: Contacts,
+    history: BrokerHistory,
 ) -> list[Finding]:
-    found = [timed(lambda: _learn(client, deadline))]
-    if found[0].remedy:
+    findings = [timed(lambda: _learn(client, deadline))]
+    if findings[0].remedy:
         return (
-            found + check_provider(Evidence(given), wanted.settings) + _nothing_of_cluster(wanted)
+            findings + check_provider(Evidence(given), scope.settings) + _nothing_of_cluster(scope)
         )
-    found += check_provider(_evidence(client, given, deadline), wanted.settings)
-    found += _at_one_address(client)
-    others = [each.address for each in client.cluster.brokers.values() if each.address not in given]
-    named = _side_by_side(others[:_MOST_BROKERS], client.config, _half_of(deadline), contacts)
-    found += map(_advertised, named)
+    findings += check_provider(_evidence(client, given, deadline), scope.settings)
+    findings += _at_one_address(client)
+    addresses = [broker.address for broker in client.cluster.brokers.values()]
+    others = [address for address in addresses if address not in given]
+    named = _side_by_side(others[:_MOST_BROKERS], client.config, _half_of(deadline), history)
+    findings += map(_advertised, named)
     if left := others[_MOST_BROKERS:]:
         text = f"not checked: {len(left)} more brokers of the cluster"
-        found.append(unknown("connect", f"{left[0]} and others", text))
-    return found + _of_wanted(client, wanted, deadline)
+        findings.append(unknown("connect", f"{left[0]} and others", text))
+    return findings + _in_scope(client, scope, deadline)
 
 
-def _of_wanted(client: KafkaClient, wanted: Wanted, deadline: Deadline) -> list[Finding]:
+def _in_scope(client: KafkaClient, scope: Scope, deadline: Deadline) -> list[Finding]:
     """Check what the user names. The clock is last: it asks leaders, and one may be silent."""
-    found: list[Finding] = []
-    if wanted.topic is not None:
-        found += check_topic(client, wanted.topic, deadline)
-    if wanted.group is not None:
-        found += check_group(client, wanted.group, _half_of(deadline))
-    if wanted.transactional_id is not None:
-        found += check_transactional_id(client, wanted.transactional_id, _half_of(deadline))
-    if wanted.topic is None:
-        return found
-    if any(each.check == "topic" for each in found):
-        return [*found, unknown("clock", wanted.topic, "not checked: 'topic' failed")]
-    return found + check_newest(client, wanted.topic, deadline)
+    findings: list[Finding] = []
+    if scope.topic is not None:
+        findings += check_topic(client, scope.topic, deadline)
+    if scope.group is not None:
+        findings += check_group(client, scope.group, _half_of(deadline))
+    if scope.transactional_id is not None:
+        findings += check_transactional_id(client, scope.transactional_id, _half_of(deadline))
+    if scope.topic is None:
+        return findings
+    if any(finding.check == "topic" for finding in findings):
+        return [*findings, unknown("clock", scope.topic, "not checked: 'topic' failed")]
+    return findings + check_newest(client, scope.topic, deadline)
 
 
 def _half_of(deadline: Deadline) -> Deadline:
@@ -173,21 +172,21 @@ def _learn(client: KafkaClient, deadline: Deadline) -> Finding:
 
 
 def _evidence(client: KafkaClient, given: list[Address], deadline: Deadline) -> Evidence:
-    """Return what tells the provider. Its APIs are those of any one broker."""
-    addresses = [*given, *(each.address for each in client.cluster.brokers.values())]
-    found = Evidence(addresses, client.cluster.cluster_id)
+    """Return what tells the provider. Any one broker tells the APIs."""
+    addresses = [*given, *(broker.address for broker in client.cluster.brokers.values())]
+    evidence = Evidence(addresses, client.cluster.cluster_id)
     try:
         answer = client.run(client.send_to_any(ApiVersionsRequest(), _half_of(deadline)))
     except KafkaError:
-        return found
-    return replace(found, apis={each.api_key for each in answer.api_keys})
+        return evidence
+    return replace(evidence, apis={api.api_key for api in answer.api_keys})
 
 
-def _nothing_of_cluster(wanted: Wanted) -> list[Finding]:
+def _nothing_of_cluster(scope: Scope) -> list[Finding]:
     asked = (
-        ("topic", wanted.topic),
-        ("group right", wanted.group),
-        ("transactional id right", wanted.transactional_id),
+        ("topic", scope.topic),
+        ("group right", scope.group),
+        ("transactional id right", scope.transactional_id),
     )
     text = "not checked: no broker answers"
     return [unknown(check, name, text) for check, name in asked if name is not None]

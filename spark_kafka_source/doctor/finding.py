@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.spelling import as_written
 
 # Errors name options in quotes: the first that an error names is the one to look at.
@@ -64,16 +64,11 @@ def failed(check: str, subject: str, error: KafkaError, option: str, remedy: str
     return Finding(check, subject, Verdict.WRONG, _without(text, remedy), None, remedy, name)
 
 
-def is_denied(error: KafkaError) -> bool:
-    """Whether a broker denies a right."""
-    return isinstance(error, BrokerError) and error.error.name.endswith("AUTHORIZATION_FAILED")
-
-
 def timed(check: Callable[[], Finding]) -> Finding:
     """Return the finding of a check, with the time that it took."""
     began_seconds = time.monotonic()
-    found = check()
-    return replace(found, took_ms=round((time.monotonic() - began_seconds) * 1000))
+    finding = check()
+    return replace(finding, took_ms=round((time.monotonic() - began_seconds) * 1000))
 
 
 def _spelt(option: str) -> str:

@@ -57,7 +57,7 @@ class Provider:
 
 
 def _one_of(setting: str, *values: str, note: str = "") -> Limit:
-    known = {each.lower() for each in values}
+    known = {value.lower() for value in values}
     remedy = f"Set '{setting}' to {' or '.join(values)}{note}"
     return Limit(setting, lambda value: value.strip().lower() in known, remedy)
 
@@ -146,27 +146,28 @@ def check_provider(evidence: Evidence, settings: Mapping[str, str]) -> list[Find
     `settings` are given by the user, with Kafka's names. No value of them is shown.
     """
     provider, reason = provider_of(evidence)
-    found = _limits(provider, settings) if provider else []
+    limits = _limits(provider, settings) if provider else []
     if provider is None and evidence.apis is None:
         return []
     name = f"{provider.name}, by {reason}" if provider else _OTHER
     if not evidence.has(EndTxnRequest):
         name += "; no transactions: nothing is written exactly once"
-    return [ok(_CHECK, evidence.cluster_id, name), *found, *_missing(evidence, settings)]
+    return [ok(_CHECK, evidence.cluster_id, name), *limits, *_missing(evidence, settings)]
 
 
 def provider_of(evidence: Evidence) -> tuple[Provider | None, str]:
     """Return the provider, if something tells it, and what that is."""
-    for each in PROVIDERS:
+    for provider in PROVIDERS:
         for host in dict.fromkeys(address.host for address in evidence.addresses):
-            if re.search(each.host, host.lower().rstrip(".")):
-                return each, f"the host {host}"
-    for each in PROVIDERS:
-        if re.match(each.cluster_id, evidence.cluster_id):
-            return each, "the cluster's id"
-    for each in PROVIDERS:
-        if evidence.apis is not None and each.lacks and _is_like(each, evidence):
-            return each, f"its APIs: it has {_names(each.has)}, and no {_names(each.lacks)}"
+            if re.search(provider.host, host.lower().rstrip(".")):
+                return provider, f"the host {host}"
+    for provider in PROVIDERS:
+        if re.match(provider.cluster_id, evidence.cluster_id):
+            return provider, "the cluster's id"
+    for provider in PROVIDERS:
+        if evidence.apis is not None and provider.lacks and _is_like(provider, evidence):
+            has, lacks = _names(provider.has), _names(provider.lacks)
+            return provider, f"its APIs: it has {has}, and no {lacks}"
     return None, ""
 
 
@@ -176,36 +177,36 @@ def _is_like(provider: Provider, evidence: Evidence) -> bool:
 
 
 def _names(apis: Iterable[Api]) -> str:
-    return " and ".join(each.__name__.removesuffix("Request") for each in apis)
+    return " and ".join(api.__name__.removesuffix("Request") for api in apis)
 
 
 def _limits(provider: Provider, settings: Mapping[str, str]) -> list[Finding]:
-    found = []
+    findings = []
     for limit in provider.limits:
         given = settings.get(limit.setting)
         if given is not None and not limit.takes(given):
             text = f"{provider.name} does not take the given value"
-            found.append(_wrong(limit.setting, text, limit.remedy))
+            findings.append(_wrong(limit.setting, text, limit.remedy))
         elif given is None and limit.default:
             # Nothing tells whether the user's program sends enough, or is ever idle.
             text = f"{provider.name} does not take the default, {limit.default}. {limit.remedy}"
-            found.append(unknown(_CHECK, limit.setting, text))
-    return found
+            findings.append(unknown(_CHECK, limit.setting, text))
+    return findings
 
 
 def _missing(evidence: Evidence, settings: Mapping[str, str]) -> list[Finding]:
     """Return findings for settings that need an API which the brokers do not have."""
-    found = []
+    findings = []
     protocol = "group.protocol"
     wants_newer = settings.get(protocol, "").strip().lower() == "consumer"
     if wants_newer and not evidence.has(ConsumerGroupHeartbeatRequest):
         text = "the brokers do not have the group protocol of KIP-848"
-        found.append(_wrong(protocol, text, f"Set '{protocol}' to classic"))
+        findings.append(_wrong(protocol, text, f"Set '{protocol}' to classic"))
     if settings.get("transactional.id") and not evidence.has(EndTxnRequest):
         text = "the brokers have no transactions"
         remedy = "Leave it out, and write at least once"
-        found.append(_wrong("transactional.id", text, remedy))
-    return found
+        findings.append(_wrong("transactional.id", text, remedy))
+    return findings
 
 
 def _wrong(setting: str, found: str, remedy: str) -> Finding:

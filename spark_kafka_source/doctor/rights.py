@@ -33,15 +33,15 @@ _ELSEWHERE = {"NONE", "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"} | {
 def check_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Finding]:
     """Return the findings for a topic: leaders, replicas in sync, rights."""
     try:
-        found = client.run(topic_with_rights(client, topic, deadline))
+        described = client.run(topic_with_rights(client, topic, deadline))
     except KafkaError as error:
         return [failed("topic", topic, error, "--topic", "See the findings for the brokers")]
-    if found is None:
+    if described is None:
         return [unknown("topic", topic, "the broker's answer leaves it out")]
-    if found.error_code:
-        return [_no_topic(topic, error_code(found.error_code).name)]
-    rights = [_topic_right(found, each) for each in (AclOperation.READ, AclOperation.WRITE)]
-    return [_leaders(found), _in_sync(found), *rights, _describes(topic)]
+    if described.error_code:
+        return [_no_topic(topic, error_code(described.error_code).name)]
+    rights = [_topic_right(described, right) for right in (AclOperation.READ, AclOperation.WRITE)]
+    return [_leaders(described), _in_sync(described), *rights, _describes(topic)]
 
 
 def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Finding]:
@@ -51,15 +51,15 @@ def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Fin
     asked = client.send_to_each(brokers, deadline, max_version=_GROUPS_WITH_RIGHTS)
     codes: list[str] = []
     for answer in client.run(asked).values():
-        described = [] if isinstance(answer, KafkaError) else answer.groups
-        for each in described:
-            if each.group_id != group:
+        groups = [] if isinstance(answer, KafkaError) else answer.groups
+        for described in groups:
+            if described.group_id != group:
                 continue
-            operations = each.authorized_operations
-            if not each.error_code and operations != NOT_TOLD:
+            operations = described.authorized_operations
+            if not described.error_code and operations != NOT_TOLD:
                 may_read = AclOperation.READ.is_in(operations)
                 return [_right(_GROUP, group, "READ", may_read, "--group")]
-            codes.append(error_code(each.error_code).name)
+            codes.append(error_code(described.error_code).name)
     return [_by_codes(_GROUP, group, codes)]
 
 
@@ -68,11 +68,11 @@ def check_transactional_id(client: KafkaClient, name: str, deadline: Deadline) -
     request = DescribeTransactionsRequest(transactional_ids=[name])
     brokers = dict.fromkeys(client.cluster.brokers.values(), request)
     codes = [
-        error_code(each.error_code).name
+        error_code(state.error_code).name
         for answer in client.run(client.send_to_each(brokers, deadline)).values()
         if not isinstance(answer, KafkaError)
-        for each in answer.transaction_states
-        if each.transactional_id == name
+        for state in answer.transaction_states
+        if state.transactional_id == name
     ]
     return [_by_codes(_TRANSACTIONAL_ID, name, codes)]
 
@@ -108,9 +108,9 @@ def _leaders(topic: MetadataResponseTopic) -> Finding:
 
 def _in_sync(topic: MetadataResponseTopic) -> Finding:
     behind = [
-        each.partition_index
-        for each in topic.partitions
-        if set(each.replica_nodes) - set(each.isr_nodes)
+        partition.partition_index
+        for partition in topic.partitions
+        if set(partition.replica_nodes) - set(partition.isr_nodes)
     ]
     if behind:
         text = f"{_some(behind)} of {len(topic.partitions)} partitions have replicas behind"

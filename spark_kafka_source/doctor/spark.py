@@ -34,15 +34,15 @@ def check_spark(timeout_ms: int) -> list[Finding]:
 
     A session that does not start, or whose job gets no core until the timeout, is wrong.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def check() -> None:
-        found.extend(_of_session())
+        findings.extend(_of_session())
 
     job = threading.Thread(target=check, name="doctor-spark", daemon=True)
     job.start()
     job.join(timeout_ms / 1000)
-    return found or [_too_late(timeout_ms)]
+    return findings or [_too_late(timeout_ms)]
 
 
 def _of_session() -> list[Finding]:
@@ -91,18 +91,18 @@ def _too_late(timeout_ms: int) -> Finding:
 
 def judged(driver: Facts, executors: Sequence[Facts]) -> list[Finding]:
     """Return the findings for what the driver and the executors have."""
-    hosts = {str(each.get("host")) for each in executors}
+    hosts = {str(executor.get("host")) for executor in executors}
     return [
         ok("spark", "executors", f"{_TASKS} tasks ran on hosts: {len(hosts)}"),
         _python(str(driver.get("python")), _hosts_by_value(executors, "python")),
-        *(_package(each, driver.get(each), _hosts_by_value(executors, each)) for each in _PACKAGES),
+        *(_package(name, driver.get(name), _hosts_by_value(executors, name)) for name in _PACKAGES),
         *dict.fromkeys(map(_fast, executors)),
     ]
 
 
 def _hosts_by_value(executors: Sequence[Facts], name: str) -> dict[str | None, str]:
     """Return for each value that executors have one of their hosts."""
-    return {each.get(name): str(each.get("host")) for each in executors}
+    return {executor.get(name): str(executor.get("host")) for executor in executors}
 
 
 def facts() -> dict[str, Any]:
@@ -114,40 +114,40 @@ def _teller() -> Callable[[], str]:
     packages = _PACKAGES
 
     def told() -> str:
-        found: dict[str, Any] = {"host": platform.node()}
-        found["python"] = platform.python_version()
-        for each in packages:
+        facts: dict[str, Any] = {"host": platform.node()}
+        facts["python"] = platform.python_version()
+        for name in packages:
             try:
-                found[each] = metadata.version(each)
+                facts[name] = metadata.version(name)
             except metadata.PackageNotFoundError:
-                found[each] = None
+                facts[name] = None
         package = util.find_spec("spark_kafka_source")
         beside = Path(package.origin).parent if package and package.origin else Path.home()
         home = Path.home() / ".cache"  # Where numba goes if it may not write beside the code.
         given = os.environ.get("NUMBA_CACHE_DIR")
         places = [Path(given)] if given else [beside, home]
-        there = next((each for each in places if os.access(each, os.W_OK)), None)
-        found["numba"] = util.find_spec("numba") is not None
-        found["cache"], found["writable"] = str(there or places[0]), there is not None
-        return json.dumps(found)
+        there = next((place for place in places if os.access(place, os.W_OK)), None)
+        facts["numba"] = util.find_spec("numba") is not None
+        facts["cache"], facts["writable"] = str(there or places[0]), there is not None
+        return json.dumps(facts)
 
     return told
 
 
 def _python(driver: str, executors: Mapping[str | None, str]) -> Finding:
-    found = _beside(driver, executors)
-    if all(str(each).split(".")[:2] == driver.split(".")[:2] for each in executors):
-        return ok("spark", "Python", found)
+    versions = _beside(driver, executors)
+    if all(str(version).split(".")[:2] == driver.split(".")[:2] for version in executors):
+        return ok("spark", "Python", versions)
     remedy = "Give executors the driver's Python"
-    return wrong("spark", "Python", found, remedy, "PYSPARK_PYTHON")
+    return wrong("spark", "Python", versions, remedy, "PYSPARK_PYTHON")
 
 
 def _package(name: str, driver: str | None, executors: Mapping[str | None, str]) -> Finding:
-    found = _beside(driver, executors)
+    versions = _beside(driver, executors)
     if driver is not None and set(executors) == {driver}:
-        return ok("spark", name, found)
+        return ok("spark", name, versions)
     remedy = f"Install the driver's version of {name} for the executors' Python"
-    return wrong("spark", name, found, remedy, "PYSPARK_PYTHON")
+    return wrong("spark", name, versions, remedy, "PYSPARK_PYTHON")
 
 
 def _beside(driver: str | None, executors: Mapping[str | None, str]) -> str:

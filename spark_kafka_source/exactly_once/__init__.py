@@ -1,7 +1,7 @@
 """Exactly-once writes by many tasks: one transaction for each task, and one decision for all.
 
-`driver`, `settling`, `slots` and `looking` have the protocol, without IO. `Commits` and `Worker`
-are its two sides. `docs/exactly-once.md` has its guarantees and their limits.
+`driver`, `settling`, `slots` and `worker` have the protocol, without IO. `Commits` and `Worker` are
+its two sides. `docs/exactly-once.md` has its guarantees and their limits.
 """
 
 from typing import TYPE_CHECKING
@@ -10,9 +10,9 @@ from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.committing import Commits
-    from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
-    from spark_kafka_source.exactly_once.decisions import Decisions
-    from spark_kafka_source.exactly_once.driver import Work
+    from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Seen, Winner
+    from spark_kafka_source.exactly_once.decision_store import DecisionStore
+    from spark_kafka_source.exactly_once.driver import PreparedWrite
     from spark_kafka_source.exactly_once.errors import (
         CHECK_OPTION,
         DOUBT_OPTION,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         TransactionTimedOutError,
     )
     from spark_kafka_source.exactly_once.leases import leased
-    from spark_kafka_source.exactly_once.looking import Seen
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
         Names,
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
         prefix_of_query,
     )
     from spark_kafka_source.exactly_once.replays import Caution, ReplayCheck
+    from spark_kafka_source.exactly_once.requests import Steps
     from spark_kafka_source.exactly_once.slots import Slot
-    from spark_kafka_source.exactly_once.stories import Story
-    from spark_kafka_source.exactly_once.telling import Telling
+    from spark_kafka_source.exactly_once.step_runner import StepRunner
     from spark_kafka_source.exactly_once.timeouts import (
         TIMEOUT_OPTION,
         chosen_timeout_ms,
@@ -57,7 +56,7 @@ __all__ = [
     "Content",
     "DecidedRowsLostError",
     "Decision",
-    "Decisions",
+    "DecisionStore",
     "DoubtfulReplayError",
     "Names",
     "NotYetCommittedError",
@@ -65,16 +64,16 @@ __all__ = [
     "PartlyCommittedError",
     "PrefixInUseError",
     "PrefixIsGroupError",
+    "PreparedWrite",
     "ReplayCheck",
     "ReplayDiffersError",
     "Seen",
     "Slot",
-    "Story",
+    "StepRunner",
+    "Steps",
     "TaskId",
-    "Telling",
     "TransactionTimedOutError",
     "Winner",
-    "Work",
     "Worker",
     "checked_prefix",
     "chosen_timeout_ms",
@@ -88,22 +87,21 @@ if not TYPE_CHECKING:
         __name__,
         {
             "committing": "Commits",
-            "decision": "BatchId Content Decision Winner",
-            "decisions": "Decisions",
-            "driver": "Work",
+            "decision": "BatchId Content Decision Seen Winner",
+            "decision_store": "DecisionStore",
+            "driver": "PreparedWrite",
             "errors": (
                 "CHECK_OPTION DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
             "leases": "leased",
-            "looking": "Seen",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",
             "slots": "Slot",
-            "stories": "Story",
-            "telling": "Telling",
+            "requests": "Steps",
+            "step_runner": "StepRunner",
             "worker": "Worker",
         },
     )

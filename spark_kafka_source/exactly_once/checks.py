@@ -12,76 +12,77 @@ _LEAST_LEFT_SHARE = 0.2
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 
-def open_transaction(
-    transaction: PreparedTransaction, found: TransactionDescription | None
+def check_open(
+    transaction: PreparedTransaction, state: TransactionDescription | None
 ) -> TransactionDescription:
     """Return the open transaction's state. Raises `TransactionTimedOutError` if it has changed."""
     name = transaction.transactional_id
-    if found is None or found.state != ONGOING or found.producer != transaction.producer:
+    if state is None or state.state != ONGOING or state.producer != transaction.producer:
         reason = (
             "it was open for longer than 'kafka.transaction.timeout.ms', or fenced, or aborted. If"
             " foreachBatch writes in several threads at once, write one after the other"
         )
         expected = f"not open with epoch {transaction.producer.epoch}"
-        raise TransactionTimedOutError(f"{name} is {stands(found)}, {expected}: {reason}")
-    written = len([each for each in found.topic_partitions if each.topic != _OFFSETS_TOPIC])
+        raise TransactionTimedOutError(f"{name} is {state_text(state)}, {expected}: {reason}")
+    written = len([where for where in state.topic_partitions if where.topic != _OFFSETS_TOPIC])
     if transaction.partition_count and written != transaction.partition_count:
         raise TransactionTimedOutError(
             f"{name} has {written} of the {transaction.partition_count} partitions that were "
             "written to: another process has aborted it in the middle of its rows"
         )
-    return found
+    return state
 
 
-def check_owner(prefix: str, found: BatchId, batch: BatchId) -> None:
+def check_owner(prefix: str, decided: BatchId, batch: BatchId) -> None:
     """Raise `PrefixInUseError` if the last decided micro-batch cannot come before this one."""
-    if found.query_id != batch.query_id:
+    if decided.query_id != batch.query_id:
         reason = (
             "That is another query, or the same with another checkpoint: give each its own. If"
             f" the other one is gone for good, delete the group {prefix!r}"
         )
-    elif found.batch_id > batch.batch_id:
+    elif decided.batch_id > batch.batch_id:
         reason = (
             "The checkpoint was rolled back, or the query runs twice: the rows of these"
-            " batches are written already. Put back the checkpoint that was in use last, or give"
-            " another prefix to write them again"
+            " batches are written already. Put back the checkpoint that was in use last: each row"
+            " is then there once. Another prefix writes every batch since that copy again: their"
+            " rows are then there twice"
         )
     else:
         return
-    raise PrefixInUseError(prefix, found, batch, reason)
+    raise PrefixInUseError(prefix, decided, batch, reason)
 
 
-def check_not_written(prefix: str, found: BatchId, batch: BatchId, write: str) -> None:
+def check_not_written(prefix: str, decided: BatchId, batch: BatchId, write: str) -> None:
     """Raise `PrefixInUseError` if this run has decided about the same write already."""
-    if found == batch:
+    if decided == batch:
         reason = (
             f"This run has written this batch to {written_to(write)} already. Write all rows of"
             " it in one write ('union'), or give the second write a prefix of its own. Do not"
             " repeat a write that failed"
         )
-        raise PrefixInUseError(prefix, found, batch, reason)
+        raise PrefixInUseError(prefix, decided, batch, reason)
 
 
-def check_place(prefix: str, found: Decision | None, batch: BatchId, write: str) -> None:
+def check_place(prefix: str, kept: Decision | None, batch: BatchId, write: str) -> None:
     """Raise `PrefixInUseError` if a decision would replace another write's.
 
     That one tells a replay of its write, as long as both are about the same micro-batch.
     """
-    if found is None or found.write in (None, write) or found.batch.batch_id != batch.batch_id:
+    if kept is None or kept.write in (None, write) or kept.batch.batch_id != batch.batch_id:
         return
     reason = (
-        f"That is the write to {written_to(found.write or '')}, and this one is to"
+        f"That is the write to {written_to(kept.write or '')}, and this one is to"
         f" {written_to(write)}. Both have rows for the same topic, and only one of them can be"
         " remembered there: give this write a prefix of its own"
     )
-    raise PrefixInUseError(prefix, found.batch, batch, reason)
+    raise PrefixInUseError(prefix, kept.batch, batch, reason)
 
 
-def stands(found: TransactionDescription | None) -> str:
+def state_text(state: TransactionDescription | None) -> str:
     """Return the state of a transactional id, for an error."""
-    if found is None:
+    if state is None:
         return "unknown to the brokers"
-    return f"in state {found.state} with epoch {found.producer.epoch}"
+    return f"in state {state.state} with epoch {state.producer.epoch}"
 
 
 def is_soon_over(state: TransactionDescription, left_ms: int) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from spark_kafka_source.exactly_once.names import Names, TaskId
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 _VERSION = 1
 METADATA_BYTES = 4096
@@ -63,8 +64,17 @@ class DecisionId(NamedTuple):
     write: str | None = None
 
 
+class Seen(NamedTuple):
+    """The state of a prefix, as a worker saw it before its first transaction in a run."""
+
+    control: ProducerId | None = None
+    """The control id's producer; None for a new id."""
+    decisions: frozenset[DecisionId] = frozenset()
+    """The decisions about the latest micro-batch."""
+
+
 class Content(NamedTuple):
-    """The amount of a micro-batch's rows. By it a replay is compared with what was decided."""
+    """The amount of a micro-batch's rows. By it a replay is compared with the decision."""
 
     rows: int
     size: int
@@ -103,15 +113,11 @@ class Decision:
         """What tells this decision from all others under its prefix."""
         return DecisionId(self.batch, self.number, self.write)
 
-    def without_winners(self) -> "Decision":
-        """Return a replacement of this decision that leaves no transaction to commit."""
-        return replace(self, winners=(), number=self.number + 1)
-
     def parts(self) -> list[str]:
         """Return the decision as texts, each short enough for an offset's metadata."""
         space = self._space()
         tasks = base64.b64encode(
-            b"".join(self._task(each, space) for each in self.winners)
+            b"".join(self._task(winner, space) for winner in self.winners)
         ).decode()
         starts = range(0, max(len(tasks), 1), _TASKS_CHARACTERS)
         shared = {
@@ -134,8 +140,8 @@ class Decision:
         ]
         if max(map(len, texts)) > METADATA_BYTES:
             raise ValueError(f"a decision of {len(texts)} parts of {len(texts[0])} characters")
-        for each in texts:
-            Part.parse(each)  # A decision that cannot be read must not be made.
+        for text in texts:
+            Part.parse(text)  # A decision that cannot be read must not be made.
         return texts
 
     def _space(self) -> str:
@@ -144,10 +150,10 @@ class Decision:
         return self.batch.run_id if first is None else first.space
 
     def _task(self, winner: Winner, space: str) -> bytes:
-        found = TaskId.parse(winner.transactional_id)
-        if found is None or found.space != space:
+        task_id = TaskId.parse(winner.transactional_id)
+        if task_id is None or task_id.space != space:
             raise ValueError(f"{winner.transactional_id!r} is no id of a task of {self.batch}")
-        values = (found.task, found.attempt, *winner.producer, winner.started_at_ms)
+        values = (task_id.task, task_id.attempt, *winner.producer, winner.started_at_ms)
         sizes = zip(values, _TASK_SIZES, strict=True)
         return b"".join(value.to_bytes(size) for value, size in sizes)
 
@@ -185,25 +191,25 @@ class Part:
     def parse(cls, text: str) -> "Part":
         """Parse a part. Raises `NoDecisionError` for other texts, `ValueError` if damaged."""
         try:
-            found = json.loads(text)
+            fields = json.loads(text)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict) or not found.keys() >= _KEYS:
+            fields = None
+        if not isinstance(fields, dict) or not fields.keys() >= _KEYS:
             raise NoDecisionError(f"{text[:80]!r} is no decision")
-        if found["v"] != _VERSION:
-            version = repr(found["v"])[:20]
+        if fields["v"] != _VERSION:
+            version = repr(fields["v"])[:20]
             raise ValueError(f"it is of version {version}, and only version {_VERSION} is known")
-        batch_id = _number(found, "batch", _INT63_MAX)
-        space = _text(found, "run")
-        run_id = _text(found, _OF_RUN) if _OF_RUN in found else space
-        batch = BatchId(_text(found, "query"), run_id, batch_id)
-        count = _number(found, "parts", _MOST_PARTS)
-        place = _number(found, "part", max(count - 1, 0))
-        tasks = found["tasks"]
+        batch_id = _number(fields, "batch", _INT63_MAX)
+        space = _text(fields, "run")
+        run_id = _text(fields, _OF_RUN) if _OF_RUN in fields else space
+        batch = BatchId(_text(fields, "query"), run_id, batch_id)
+        count = _number(fields, "parts", _MOST_PARTS)
+        place = _number(fields, "part", max(count - 1, 0))
+        tasks = fields["tasks"]
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
-        number = _number(found, "number", _INT63_MAX)
-        content, write = _content(found), _write(found)
+        number = _number(fields, "number", _INT63_MAX)
+        content, write = _content(fields), _write(fields)
         return cls(batch, number, count, place, tasks, content, write, space)
 
 
@@ -223,21 +229,21 @@ def _fields_of(content: Content | None) -> dict[str, int]:
     return fields
 
 
-def _content(found: dict[str, object]) -> Content | None:
+def _content(fields: dict[str, object]) -> Content | None:
     """Return the content; None for a decision of version 0.2.0, which has none."""
-    if not found.keys() & {_ROWS, _SIZE, _FINGERPRINT}:
+    if not fields.keys() & {_ROWS, _SIZE, _FINGERPRINT}:
         return None
-    if not found.keys() >= {_ROWS, _SIZE}:
+    if not fields.keys() >= {_ROWS, _SIZE}:
         raise ValueError("it has only a part of its number of rows, bytes and fingerprint")
-    rows, size = _number(found, _ROWS, _INT63_MAX), _number(found, _SIZE, _INT63_MAX)
-    if _FINGERPRINT not in found:
+    rows, size = _number(fields, _ROWS, _INT63_MAX), _number(fields, _SIZE, _INT63_MAX)
+    if _FINGERPRINT not in fields:
         return Content(rows, size)
-    return Content(rows, size, _number(found, _FINGERPRINT, _INT63_MAX))
+    return Content(rows, size, _number(fields, _FINGERPRINT, _INT63_MAX))
 
 
-def _write(found: dict[str, object]) -> str | None:
+def _write(fields: dict[str, object]) -> str | None:
     """Return the write's topic; None for a decision of version 0.2.0, which has none."""
-    value = found.get(_WRITE)
+    value = fields.get(_WRITE)
     if value is None or (isinstance(value, str) and len(value) <= _LONGEST_TOPIC):
         return value
     raise ValueError(f"its {_WRITE!r} is {repr(value)[:40]}")
@@ -246,13 +252,13 @@ def _write(found: dict[str, object]) -> str | None:
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
     """Join the parts of a decision. Raises `ValueError` if they do not belong together."""
     first = parts[0]
-    for place, each in enumerate(parts):
-        is_next = (each.place, each.count) == (place, len(parts))
-        if not is_next or replace(each, place=0, tasks="") != replace(first, tasks=""):
+    for place, part in enumerate(parts):
+        is_next = (part.place, part.count) == (place, len(parts))
+        if not is_next or replace(part, place=0, tasks="") != replace(first, tasks=""):
             raise ValueError("its parts do not fit together")
-    tasks = base64.b64decode("".join(each.tasks for each in parts), validate=True)
+    tasks = base64.b64decode("".join(part.tasks for part in parts), validate=True)
     winners = tuple(_winners(names, first.space, tasks))
-    if len({each.transactional_id for each in winners}) != len(winners):
+    if len({winner.transactional_id for winner in winners}) != len(winners):
         raise ValueError("a task is in it twice")
     return Decision(first.batch, winners, first.number, first.content, first.write)
 
@@ -270,23 +276,73 @@ def _winners(names: Names, space: str, tasks: bytes) -> Iterator[Winner]:
 
 
 def _numbers(row: bytes) -> list[int]:
-    found = []
+    numbers = []
     for size in _TASK_SIZES:
-        found.append(int.from_bytes(row[:size]))
+        numbers.append(int.from_bytes(row[:size]))
         row = row[size:]
-    return found
+    return numbers
 
 
-def _number(found: dict[str, object], key: str, most: int) -> int:
-    value = found[key]
+def _number(fields: dict[str, object], key: str, most: int) -> int:
+    value = fields[key]
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"its {key!r} is {repr(value)[:40]}")
     return value
 
 
-def _text(found: dict[str, object], key: str) -> str:
-    value = found[key]
+def _text(fields: dict[str, object], key: str) -> str:
+    value = fields[key]
     if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_ID:
         raise ValueError(f"its {key!r} is {repr(value)[:40]}")
     value.encode()  # Raises for a text without UTF-8, which no request can hold as a name.
     return value
+
+
+class StoredDecision(NamedTuple):
+    """A decision, and the partition whose offset holds it."""
+
+    where: TopicPartition
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class LastDecisions:
+    """The last decision of each write under a prefix, as the group holds them.
+
+    Code in foreachBatch may write a micro-batch to several topics, one write after the other. A
+    write is named by its topic. Each has decisions of its own, at a partition of its own in the
+    group of the prefix. Before each decision all earlier ones are brought to their end. So only the
+    decisions about the latest micro-batch can have open transactions.
+    """
+
+    stored: tuple[StoredDecision, ...] = ()
+
+    def of(self, write: str) -> Decision | None:
+        """Return a write's last decision.
+
+        One of version 0.2.0 names no write. It belongs to the topic at which it is kept, or to the
+        topics of a column.
+        """
+        for where, decision in self.stored:
+            if decision.write == write or (decision.write is None and write in ("", where.topic)):
+                return decision
+        return None
+
+    def at(self, where: TopicPartition) -> Decision | None:
+        """Return the decision that is kept at a partition."""
+        return dict(self.stored).get(where)
+
+    def latest(self) -> tuple[StoredDecision, ...]:
+        """Return the decisions about the latest micro-batch, which alone have open transactions."""
+        batch_id = max((decision.batch.batch_id for _, decision in self.stored), default=0)
+        return tuple(kept for kept in self.stored if kept.decision.batch.batch_id == batch_id)
+
+    def after(self, new: StoredDecision) -> "LastDecisions":
+        """Return the last decisions after a new one, which replaces others."""
+        replaced = {new.where, self._where(new.decision.write or "")}
+        left = [kept for kept in self.stored if kept.where not in replaced]
+        return LastDecisions(tuple(sorted([*left, new], key=lambda kept: kept.where)))
+
+    def _where(self, write: str) -> TopicPartition | None:
+        places = (where for where, decision in self.stored if (decision.write or "") == write)
+        return next(places, None)

@@ -1,4 +1,4 @@
-"""The driver's stories: it decides about a micro-batch, and ends its transactions.
+"""The driver's steps: it decides about a micro-batch, and ends its transactions.
 
 Attempts of tasks have written their rows in transactions, and left them open. The driver writes its
 decision in a transaction under the control id. Once that is committed, the micro-batch is decided.
@@ -14,7 +14,7 @@ What follows from a stop at each step:
 | the driver, amid the ends | some open | the same |
 | the driver, amid the sweep | open leftovers | the next decision sweeps them |
 | before Spark's commit log | all committed | the replay is dropped, if its rows agree |
-| a paused driver, before its decision | another driver's fence | it is refused |
+| a paused driver, before its decision | another driver's fence | brokers refuse its decision |
 | a paused driver, after its decision | transactions out of time | most urgent first (`settling`) |
 | a paused driver, before its sweep | transactions that nobody can decide | it aborts them |
 | the process of a driver, not the run | a run without memory | it reads its own last decision |
@@ -29,13 +29,15 @@ another driver: a fence that is repeated after a lost answer raises the epoch tw
 tell a decision somewhat after it is made.
 
 **Several writes.** Code in foreachBatch may write a micro-batch to several topics, one write after
-the other. Each write has decisions of its own (`lasts`), and its replay is compared with these.
+the other. Each write has decisions of its own (`LastDecisions`), with which its replay is compared.
 
 **What a driver remembers.** The id and epoch of the control id, the last decision of each write,
 and which of these it has seen committed. Before it decides, it settles all of them, also its own:
 code in foreachBatch may have swallowed the error. So only decisions about the latest micro-batch
 can be open. Spark may let another process of the same run decide in between. Brokers refuse what
 this one writes from its memory then. So it begins without memory.
+
+The module is long, so that all steps stand under these rules.
 """
 
 import logging
@@ -48,23 +50,28 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import (
     check_left,
     check_not_written,
+    check_open,
     check_owner,
     check_place,
-    open_transaction,
 )
-from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Winner
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Content,
+    Decision,
+    LastDecisions,
+    Seen,
+    StoredDecision,
+    Winner,
+)
 from spark_kafka_source.exactly_once.endings import is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     OtherDriverError,
     TransactionTimedOutError,
 )
-from spark_kafka_source.exactly_once.lasts import Kept, Lasts
-from spark_kafka_source.exactly_once.looking import Seen
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
-from spark_kafka_source.exactly_once.settling import commit_all, settle
-from spark_kafka_source.exactly_once.stories import (
+from spark_kafka_source.exactly_once.requests import (
     ConfirmDecisions,
     Confirmed,
     DescribeTransactions,
@@ -73,11 +80,12 @@ from spark_kafka_source.exactly_once.stories import (
     InitProducerId,
     ListTransactions,
     RecordDecision,
-    Story,
+    Steps,
     ask,
     described,
     end_each,
 )
+from spark_kafka_source.exactly_once.settling import commit_all, settle
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId, is_next
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -90,7 +98,7 @@ Transaction = tuple[str, ProducerId]
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PreparedWrite:
     """What the tasks of a micro-batch say that they have written."""
 
     batch: BatchId
@@ -116,107 +124,137 @@ class Verdict(Enum):
 class Driver:
     """The decisions of one process for one run, under one prefix. One thread may use it at a time.
 
-    Before a decision, the stories raise `PrefixInUseError`, `ReplayDiffersError`,
+    Before a decision, its methods raise `PrefixInUseError`, `ReplayDiffersError`,
     `DoubtfulReplayError`, `TransactionTimedOutError` and `OtherDriverError`. After it, they raise
     `NotYetCommittedError` and `DecidedRowsLostError`. At any time, they raise the errors of
     requests.
     """
 
+    # The steps of `commit`, and what the brokers know after each of them:
+    #
+    #   a task:    it begins a transaction, writes its rows, and leaves it open        PREPARED
+    #                               |
+    #   driver:    _list_open       |   open transactions of earlier attempts
+    #              _take_control    v   a new epoch of the control id                  FENCED
+    #              _settle_all          ends what earlier decisions left open
+    #                               |
+    #              is the write decided and settled already? -- yes --> _drop_replay   DROPPED
+    #                               | no                       (a decision without winners)
+    #              _check_winners   v   all open, whole, with enough time left
+    #              _record_decision     the decision, in a transaction of its own
+    #              has the driver stood still meanwhile? -- yes --> aborts the decision, raises
+    #                               | no
+    #              _commit_decision v   from here on it is irrevocable                 DECIDED
+    #              commit_all           EndTxn of each winner (`settle`, if it is late)
+    #              _sweep               aborts the leftovers                           ENDED
+    #
+    # A driver of the second generation that has settled all it decided needs no new epoch: it
+    # begins with `_settle_all`, and lists open transactions in `_check_winners`.
+
     def __init__(self, names: Names, generation: Generation, caution: Caution = _USUAL) -> None:
         self._names, self._generation, self._caution = names, generation, caution
         self._control: ProducerId | None = None
         """The control id's producer between two decisions; None before this process has fenced."""
-        self._lasts = Lasts()
+        self._decisions = LastDecisions()
         """The last decisions, unless another driver has fenced this one."""
         self._settled: frozenset[Decision] = frozenset()
         """Those of them that this process has seen committed."""
 
-    def commit(self, work: Work) -> Story[Verdict]:
+    def commit(self, prepared_write: PreparedWrite) -> Steps[Verdict]:
         """Decide that these transactions are the write of a micro-batch, and commit them."""
-        if self._goes_on():
+        if self._can_skip_fence():
             try:
-                return (yield from self._commit(work))
+                return (yield from self._commit(prepared_write))
             except OtherDriverError:  # It may be another process of this run.
                 self._control = None
-        leftovers = yield from self._listed()
-        yield from self._take_control(work)
-        return (yield from self._commit(work, leftovers))
+        leftovers = yield from self._list_open()
+        yield from self._take_control(prepared_write)
+        return (yield from self._commit(prepared_write, leftovers))
 
-    def _goes_on(self) -> bool:
+    def _can_skip_fence(self) -> bool:
         """Whether this process can decide by what it remembers, without a fence."""
-        is_settled = all(self._is_settled(each) for _, each in self._lasts.latest())
+        is_settled = all(self._is_settled(decision) for _, decision in self._decisions.latest())
         return self._control is not None and self._generation.keeps_control and is_settled
 
     def _commit(
-        self, work: Work, leftovers: frozenset[Transaction] | None = None
-    ) -> Story[Verdict]:
-        """Decide, or drop a replay. `leftovers` is None if none were listed."""
-        replayed = self._replayed(self._lasts, work.batch, work.write)
-        check_place(self._names.prefix, self._lasts.at(work.where), work.batch, work.write)
-        if not self._lasts.kept:
-            yield from self._check_first(work.batch)
-        yield from self._settle_all(self._lasts, work.batch)
+        self, prepared_write: PreparedWrite, leftovers: frozenset[Transaction] | None = None
+    ) -> Steps[Verdict]:
+        """Decide, or drop a replay. `leftovers` is None if they are not listed yet."""
+        replayed = self._replayed(self._decisions, prepared_write.batch, prepared_write.write)
+        check_place(
+            self._names.prefix,
+            self._decisions.at(prepared_write.where),
+            prepared_write.batch,
+            prepared_write.write,
+        )
+        if not self._decisions.stored:
+            yield from self._check_first(prepared_write.batch)
+        yield from self._settle_all(self._decisions, prepared_write.batch)
         if replayed is not None and self._is_settled(replayed):
-            yield from self._drop(work, replayed, leftovers or frozenset())
+            yield from self._drop_replay(prepared_write, replayed, leftovers or frozenset())
             return Verdict.DROPPED
-        yield from self._decide(work, 0 if replayed is None else replayed.number + 1, leftovers)
+        yield from self._decide(
+            prepared_write, 0 if replayed is None else replayed.number + 1, leftovers
+        )
         return Verdict.WRITTEN
 
     def commit_nothing(
         self, batch: BatchId, content: Content | None = None, write: str = ""
-    ) -> Story[None]:
-        """End what was decided before a write without rows. About that, nobody decides."""
-        lasts: Lasts = yield from ask(FetchDecisions())
-        replayed = self._replayed(lasts, batch, write)
-        yield from self._settle_all(lasts, batch, given_up=replayed)
+    ) -> Steps[None]:
+        """End the earlier decisions before a write without rows, which needs no decision."""
+        decisions: LastDecisions = yield from ask(FetchDecisions())
+        replayed = self._replayed(decisions, batch, write)
+        yield from self._settle_all(decisions, batch, given_up=replayed)
         if replayed is not None:
             self._caution.compare(self._names, replayed, batch, content)
 
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
-    ) -> Story[None]:
-        """Abort what is open under the prefix and not decided.
+    ) -> Steps[None]:
+        """Abort the transactions under the prefix that are open and not decided.
 
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
         it is committed. The fence stops a process of this run that still decides. `where` is as in
-        `Work`; None if no partition is known.
+        `PreparedWrite`; None if no partition is known.
         """
-        told = frozenset(each[:2] for each in attempts)
-        if not told:
+        of_tasks = frozenset(attempt[:2] for attempt in attempts)
+        if not of_tasks:
             return
-        listed = yield from self._listed()
+        listed = yield from self._list_open()
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if where is None:
-            self._lasts = yield from ask(FetchDecisions())
+            self._decisions = yield from ask(FetchDecisions())
         else:
-            self._control, self._lasts = yield from ask(ConfirmDecisions(control, where))
-        yield from self._sweep(told)
-        for each in [each for _, each in self._lasts.latest() if each.batch == batch]:
-            try:
-                yield from self._settle(each, runs_again=True)
-            except KafkaError as error:  # Spark tells the error of `commit`, and not this one.
-                logger.warning("%s is decided, and not ended: %s", batch, error)
-        yield from self._abort_others(batch, listed - told)
+            confirmed: Confirmed = yield from ask(ConfirmDecisions(control, where))
+            self._control, self._decisions = confirmed.control, confirmed.decisions
+        yield from self._sweep(of_tasks)
+        for _, decision in self._decisions.latest():
+            if decision.batch == batch:
+                try:
+                    yield from self._settle(decision, runs_again=True)
+                except KafkaError as error:  # Spark shows the error of `commit`, and not this one.
+                    logger.warning("%s is decided, and not ended: %s", batch, error)
+        yield from self._abort_others(batch, listed - of_tasks)
 
-    def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Story[None]:
+    def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Steps[None]:
         """Abort these transactions and all open ones of a run, of which nothing is decided."""
-        listed = yield from self._listed()
+        listed = yield from self._list_open()
         own = {each for each in listed if self._names.is_in(each[0], run_id)}
-        yield from self._sweep(own | {each[:2] for each in attempts})
+        yield from self._sweep(own | {attempt[:2] for attempt in attempts})
 
-    def _abort_others(self, batch: BatchId, listed: frozenset[Transaction]) -> Story[None]:
-        """Abort what is open and no task has told, as after an attempt that Spark has lost.
+    def _abort_others(self, batch: BatchId, listed: frozenset[Transaction]) -> Steps[None]:
+        """Abort open transactions that no task reported, as after an attempt that Spark has lost.
 
         It may be another run's, whose driver must not decide any more. It would, if each last
         decision were one that its tasks saw. So one of these is made once more, by this run: the
         mark. Where nothing is decided yet, there is nothing to mark.
         """
-        others = listed - self._decided()
+        others = listed - self._decided_transactions()
         if not others:
             return
         left = f"{len(others)} open transactions are left to the next run or to their timeouts"
-        last = next(iter(self._lasts.latest()), None)
+        last = next(iter(self._decisions.latest()), None)
         if last is None or self._control is None or last.decision.batch.query_id != batch.query_id:
             logger.warning("%s is aborted. %s: %s", batch, left, self._names.prefix)
             return
@@ -224,8 +262,8 @@ class Driver:
         own = replace(decision.batch, run_id=batch.run_id)
         mark = replace(decision, batch=own, number=decision.number + 1)
         try:
-            yield from self._record(mark, where)
-            yield from self._make(mark, where)
+            yield from self._record_decision(mark, where)
+            yield from self._commit_decision(mark, where)
         except KafkaError as error:  # As if the topic of the decision is deleted.
             logger.warning("%s is aborted. %s: %s: %s", batch, left, self._names.prefix, error)
             return
@@ -233,34 +271,37 @@ class Driver:
 
     # -- the control id ----------------------------------------------------------------------------
 
-    def _take_control(self, work: Work) -> Story[None]:
+    def _take_control(self, prepared_write: PreparedWrite) -> Steps[None]:
         """Fence other drivers, and read the last decisions."""
         before = self._control
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if before is None or not is_next(before, control):
-            confirmed: Confirmed = yield from ask(ConfirmDecisions(control, work.where))
-            self._lasts = confirmed.lasts
-            self._check_control(work, control)
+            confirmed: Confirmed = yield from ask(ConfirmDecisions(control, prepared_write.where))
+            self._decisions = confirmed.decisions
+            self._check_control(prepared_write, control)
             control = confirmed.control
         self._control = control
 
-    def _check_control(self, work: Work, control: ProducerId) -> None:
+    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
         """Raise `OtherDriverError` if another driver may have decided since the tasks began.
 
         A fence that is repeated, since its answer was lost, raises the epoch by more than one.
         Then the last decisions tell: each is this run's, or the tasks have seen it.
         """
         others = {
-            each.id for _, each in self._lasts.latest() if each.batch.run_id != work.batch.run_id
+            decision.id
+            for _, decision in self._decisions.latest()
+            if decision.batch.run_id != prepared_write.batch.run_id
         }
-        for seen in work.seen:
-            unseen = others - seen.lasts
+        for seen in prepared_write.seen:
+            unseen = others - seen.decisions
             if unseen and not is_next(seen.control, control):
-                found = f"{min(str(each.batch) for each in unseen)} was decided after a task began"
-                raise OtherDriverError(self._names.prefix, found)
+                first = min(str(decision.batch) for decision in unseen)
+                problem = f"{first} was decided after a task began"
+                raise OtherDriverError(self._names.prefix, problem)
 
-    def _check_first(self, batch: BatchId) -> Story[None]:
+    def _check_first(self, batch: BatchId) -> Steps[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
 
         Nothing comes before micro-batch 0, and before 1 often nothing with rows: a new query that
@@ -269,115 +310,125 @@ class Driver:
         """
         prefix = self._names.prefix
         forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
-        found = f"nothing was decided before it under {prefix!r}, or {forgotten}"
+        problem = f"nothing was decided before it under {prefix!r}, or {forgotten}"
         if batch.batch_id in _FIRST_BATCHES:
             committed = yield from ask(ListTransactions(committed=True))
             if not committed:
                 return
-            found = f"rows were committed under {prefix!r} before, but nothing is decided there"
+            problem = f"rows were committed under {prefix!r} before, but nothing is decided there"
         if_so = "If it was written before, its rows are written twice"
-        self._caution.doubt(self._names, f"{batch}: {found}. {if_so}")
+        self._caution.doubt(self._names, f"{batch}: {problem}. {if_so}")
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def _replayed(self, lasts: Lasts, batch: BatchId, write: str) -> Decision | None:
+    def _replayed(self, decisions: LastDecisions, batch: BatchId, write: str) -> Decision | None:
         """Return the decision about the same write of the same micro-batch.
 
         Raises `PrefixInUseError` if the last decisions cannot come before this write.
         """
-        for _, each in lasts.kept:
-            check_owner(self._names.prefix, each.batch, batch)
-        last = lasts.of(write)
+        for _, decision in decisions.stored:
+            check_owner(self._names.prefix, decision.batch, batch)
+        last = decisions.of(write)
         if last is None or last.batch.batch_id != batch.batch_id:
             return None
         check_not_written(self._names.prefix, last.batch, batch, write)
         return last
 
     def _settle_all(
-        self, lasts: Lasts, batch: BatchId, given_up: Decision | None = None
-    ) -> Story[None]:
+        self, decisions: LastDecisions, batch: BatchId, given_up: Decision | None = None
+    ) -> Steps[None]:
         """Bring all last decisions to their end, before one about this micro-batch.
 
         A run repeats all writes of a micro-batch that another run has decided, in any order, but
         for the one that is `given_up`.
         """
-        for _, each in lasts.latest():
-            is_repeated = each.batch.batch_id == batch.batch_id and each.batch != batch
-            yield from self._settle(each, runs_again=is_repeated and each != given_up)
+        for _, decision in decisions.latest():
+            is_repeated = decision.batch.batch_id == batch.batch_id and decision.batch != batch
+            yield from self._settle(decision, runs_again=is_repeated and decision != given_up)
 
-    def _settle(self, decision: Decision, *, runs_again: bool) -> Story[None]:
-        """Commit what is open of a decision, unless all of it is aborted.
+    def _settle(self, decision: Decision, *, runs_again: bool) -> Steps[None]:
+        """Commit a decision's open transactions, unless all are aborted.
 
-        Then raises `DecidedRowsLostError` if the query does not repeat the micro-batch.
+        In that case raises `DecidedRowsLostError` if the query does not repeat the micro-batch.
         """
         if self._is_settled(decision):
             return
         if (yield from settle(decision, runs_again=runs_again)):
             self._has_settled(decision)
         elif not runs_again:
-            ids = [each.transactional_id for each in decision.winners]
+            ids = [winner.transactional_id for winner in decision.winners]
             raise DecidedRowsLostError(decision.batch, ids, len(ids), runs_again=False)
 
     def _is_settled(self, decision: Decision) -> bool:
         return decision in self._settled or not decision.winners
 
     def _has_settled(self, decision: Decision) -> None:
-        same = {each for each in self._settled if each.batch.batch_id == decision.batch.batch_id}
+        batch_id = decision.batch.batch_id
+        same = {settled for settled in self._settled if settled.batch.batch_id == batch_id}
         self._settled = frozenset({*same, decision})
 
     def _decide(
-        self, work: Work, number: int, leftovers: frozenset[Transaction] | None
-    ) -> Story[None]:
+        self, prepared_write: PreparedWrite, number: int, leftovers: frozenset[Transaction] | None
+    ) -> Steps[None]:
         """Make a decision, and commit its transactions. `leftovers` is None if none were listed."""
-        winners, left_ms, now_ms, listed = yield from self._checked(work, lists=leftovers is None)
+        winners, left_ms, now_ms, listed = yield from self._check_winners(
+            prepared_write, lists=leftovers is None
+        )
         safe_until_ms = now_ms + left_ms // 2
-        decision = Decision(work.batch, winners, number, work.content, work.write)
-        now_ms = yield from self._record(decision, work.where)
+        decision = Decision(
+            prepared_write.batch, winners, number, prepared_write.content, prepared_write.write
+        )
+        now_ms = yield from self._record_decision(decision, prepared_write.where)
         if now_ms > safe_until_ms:
             yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
             self._control = None
             raise _stood_still(decision, "is not decided")
-        now_ms = yield from self._make(decision, work.where)
+        now_ms = yield from self._commit_decision(decision, prepared_write.where)
         end = commit_all if now_ms <= safe_until_ms else settle
         if not (yield from end(decision)):
             raise _stood_still(decision, "was decided too late, and no reader has seen a row of it")
         self._has_settled(decision)
         yield from self._sweep(leftovers or listed)
 
-    def _drop(self, work: Work, last: Decision, leftovers: frozenset[Transaction]) -> Story[None]:
+    def _drop_replay(
+        self, prepared_write: PreparedWrite, last: Decision, leftovers: frozenset[Transaction]
+    ) -> Steps[None]:
         """Abort this run's transactions of a micro-batch that an earlier run has written.
 
         The decision becomes that of this run. So a second write of the micro-batch by this run is
         refused, and not taken for another replay.
         """
-        self._caution.compare(self._names, last, work.batch, work.content)
-        own = Decision(work.batch, (), last.number + 1, last.content, work.write)
-        yield from self._record(own, work.where)
-        yield from self._make(own, work.where)
-        ended = {each[:2] for each in last.winners}
-        yield from self._sweep((leftovers | {each[:2] for each in work.prepared}) - ended)
+        self._caution.compare(self._names, last, prepared_write.batch, prepared_write.content)
+        own = Decision(
+            prepared_write.batch, (), last.number + 1, last.content, prepared_write.write
+        )
+        yield from self._record_decision(own, prepared_write.where)
+        yield from self._commit_decision(own, prepared_write.where)
+        ended = {winner[:2] for winner in last.winners}
+        yield from self._sweep((leftovers | {each[:2] for each in prepared_write.prepared}) - ended)
 
-    def _record(self, decision: Decision, where: TopicPartition) -> Story[int]:
+    def _record_decision(self, decision: Decision, where: TopicPartition) -> Steps[int]:
         """Write a decision, which does not count yet. Return the time."""
         control = self._producer()
         # After an error a late copy may come: the next decision needs a fence.
         self._control = None
-        heard = yield (RecordDecision(control, decision, where),)
+        answered = yield (RecordDecision(control, decision, where),)
         self._control = control
-        return heard.now_ms
+        return answered.now_ms
 
-    def _make(self, decision: Decision, where: TopicPartition) -> Story[int]:
+    def _commit_decision(self, decision: Decision, where: TopicPartition) -> Steps[int]:
         """Commit the recorded decision: the micro-batch is decided. Return the time."""
         control = self._producer()
-        self._control = None  # Until an answer is there, nobody knows whether it is decided.
-        heard = yield (EndTxn(self._names.control_id, control, commit=True),)
-        (answer,) = heard.answers
+        self._control = None  # Until the answer comes, it is unknown whether it is decided.
+        answered = yield (EndTxn(self._names.control_id, control, commit=True),)
+        (answer,) = answered.answers
         if isinstance(answer, KafkaError):
             if is_over(answer):
                 raise OtherDriverError(self._names.prefix, str(answer)) from answer
             raise answer
-        self._control, self._lasts = answer, self._lasts.with_(Kept(where, decision))
-        return heard.now_ms
+        self._control = answer
+        self._decisions = self._decisions.after(StoredDecision(where, decision))
+        return answered.now_ms
 
     def _producer(self) -> ProducerId:
         if self._control is None:
@@ -386,59 +437,64 @@ class Driver:
 
     # -- transactions ------------------------------------------------------------------------------
 
-    def _checked(
-        self, work: Work, *, lists: bool
-    ) -> Story[tuple[tuple[Winner, ...], int, int, frozenset[Transaction]]]:
+    def _check_winners(
+        self, prepared_write: PreparedWrite, *, lists: bool
+    ) -> Steps[tuple[tuple[Winner, ...], int, int, frozenset[Transaction]]]:
         """Return the winners, the least time left, the time, and other open transactions.
 
         Raises `TransactionTimedOutError` if a winner is not open, not whole, or not for long.
         """
         begun = tuple(
-            (each.transactional_id, Begun(each.producer, generation=self._generation))
-            for each in work.prepared
+            (prepared.transactional_id, Begun(prepared.producer, generation=self._generation))
+            for prepared in prepared_write.prepared
         )
         look = described(begun)
-        heard = yield (look, ListTransactions()) if lists else (look,)
-        found, *ids = heard.answers
-        states = [open_transaction(each, found[each.transactional_id]) for each in work.prepared]
-        left_ms = [each.remaining_ms(heard.now_ms) for each in states]
+        answered = yield (look, ListTransactions()) if lists else (look,)
+        by_id, *ids = answered.answers
+        states = [
+            check_open(prepared, by_id[prepared.transactional_id])
+            for prepared in prepared_write.prepared
+        ]
+        left_ms = [state.remaining_ms(answered.now_ms) for state in states]
         for state, left in zip(states, left_ms, strict=True):
             check_left(state, left)
         winners = tuple(
-            Winner(*each[:2], state.started_at_ms)
-            for each, state in zip(work.prepared, states, strict=True)
+            Winner(*prepared[:2], state.started_at_ms)
+            for prepared, state in zip(prepared_write.prepared, states, strict=True)
         )
-        others = yield from _open(set(*ids) - dict(begun).keys())
-        return winners, min(left_ms), heard.now_ms, others
+        others = yield from _open_transactions(set(*ids) - dict(begun).keys())
+        return winners, min(left_ms), answered.now_ms, others
 
-    def _listed(self) -> Story[frozenset[Transaction]]:
-        return (yield from _open((yield from ask(ListTransactions()))))
+    def _list_open(self) -> Steps[frozenset[Transaction]]:
+        return (yield from _open_transactions((yield from ask(ListTransactions()))))
 
-    def _sweep(self, leftovers: Iterable[Transaction]) -> Story[None]:
-        """Abort leftovers, but none that is decided. One that cannot be aborted ends by timeout."""
-        yield from end_each(sorted({*leftovers} - self._decided()), commit=False)
+    def _sweep(self, leftovers: Iterable[Transaction]) -> Steps[None]:
+        """Abort leftovers, but no decided ones. One that cannot be aborted ends by its timeout."""
+        yield from end_each(sorted({*leftovers} - self._decided_transactions()), commit=False)
 
-    def _decided(self) -> frozenset[Transaction]:
-        return frozenset(each[:2] for _, last in self._lasts.kept for each in last.winners)
+    def _decided_transactions(self) -> frozenset[Transaction]:
+        return frozenset(
+            winner[:2] for _, last in self._decisions.stored for winner in last.winners
+        )
 
 
-def _open(ids: Iterable[str]) -> Story[frozenset[Transaction]]:
-    """Return those of these ids that have an open transaction, with its exact epoch.
+def _open_transactions(ids: Iterable[str]) -> Steps[frozenset[Transaction]]:
+    """Return the ids that have an open transaction, with its exact epoch.
 
-    Those that nobody tells about end by their timeouts.
+    If brokers do not describe them, their transactions end by their timeouts.
     """
-    wanted = tuple(sorted(ids))
-    if not wanted:
+    transactional_ids = tuple(sorted(ids))
+    if not transactional_ids:
         return frozenset()
     try:
-        found = yield from ask(DescribeTransactions(wanted))
+        states = yield from ask(DescribeTransactions(transactional_ids))
     except KafkaError as error:
         logger.warning("Open transactions are left to their timeouts: %s", error)
         return frozenset()
     return frozenset(
-        (each.transactional_id, each.producer)
-        for each in found.values()
-        if each is not None and each.state == ONGOING
+        (state.transactional_id, state.producer)
+        for state in states.values()
+        if state is not None and state.state == ONGOING
     )
 
 

@@ -8,7 +8,7 @@ The outcome of a decided transaction is read from the last transaction under its
 - Another start, and a later epoch: the worker that owns the id went on. It does so only after a
   commit, or so early that its transaction could not have timed out (`slots`). So the decided one is
   committed.
-- No transaction, or an earlier one: brokers have forgotten the decided one, and nobody knows.
+- No transaction, or an earlier one: brokers have forgotten the decided one. Its outcome is unknown.
 """
 
 import logging
@@ -57,27 +57,27 @@ class Outcome(Enum):
     """The brokers have forgotten it."""
 
 
-def outcome(winner: Winner, found: TransactionDescription | None) -> Outcome:
+def outcome(winner: Winner, last: TransactionDescription | None) -> Outcome:
     """Return the outcome of a winner, from the last transaction under its id."""
-    if found is None:
+    if last is None:
         return Outcome.UNKNOWN
-    if found.started_at_ms != winner.started_at_ms:
-        return Outcome.COMMITTED if _is_later(found, winner) else Outcome.UNKNOWN
-    if found.state in COMMITTED:
+    if last.started_at_ms != winner.started_at_ms:
+        return Outcome.COMMITTED if _is_later(last, winner) else Outcome.UNKNOWN
+    if last.state in COMMITTED:
         return Outcome.COMMITTED
-    if found.state in ABORTED:
+    if last.state in ABORTED:
         return Outcome.ABORTED
-    return Outcome.OPEN if found.producer == winner.producer else Outcome.UNKNOWN
+    return Outcome.OPEN if last.producer == winner.producer else Outcome.UNKNOWN
 
 
-def _is_later(found: TransactionDescription, winner: Winner) -> bool:
-    if found.producer.producer_id != winner.producer.producer_id:  # Its epochs have come to an end.
+def _is_later(last: TransactionDescription, winner: Winner) -> bool:
+    if last.producer.producer_id != winner.producer.producer_id:  # Its epochs have come to an end.
         return True
-    return found.producer.epoch > winner.producer.epoch
+    return last.producer.epoch > winner.producer.epoch
 
 
 def begun(winner: Winner) -> tuple[str, Begun]:
-    """Return the id of a decided transaction, and what is known of its begin."""
+    """Return the id of a decided transaction, and the facts of its beginning."""
     return winner.transactional_id, Begun(winner.producer, winner.started_at_ms)
 
 
@@ -119,8 +119,8 @@ class Transactions:
     async def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
         """Return the outcome of each decided transaction."""
         known = dict(map(begun, winners))
-        found = await self.described(known, known)
-        return {each: outcome(each, found[each.transactional_id]) for each in winners}
+        states = await self.described(known, known)
+        return {winner: outcome(winner, states[winner.transactional_id]) for winner in winners}
 
     async def listed(self, *, committed: bool) -> frozenset[str]:
         """Return the ids of tasks' transactions that are open, or are committed.
@@ -129,12 +129,12 @@ class Transactions:
         """
         states = COMMITTED if committed else [ONGOING]
         try:
-            found, _ = await list_transactions(self._client, states, timeout_ms=_SWEEP_MS)
+            listings, _ = await list_transactions(self._client, states, timeout_ms=_SWEEP_MS)
         except KafkaError as error:
             logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
             return frozenset()
-        ids = (each.transactional_id for each in found)
-        return frozenset(each for each in ids if self._names.is_task_id(each))
+        ids = (listing.transactional_id for listing in listings)
+        return frozenset(filter(self._names.is_task_id, ids))
 
     async def end(
         self, transactions: Sequence[tuple[str, ProducerId]], *, commit: bool
@@ -147,7 +147,7 @@ class Transactions:
         timeout_ms = self._client.config.default_api_timeout_ms
         timeout_ms = timeout_ms if commit else min(timeout_ms, _SWEEP_MS)
         deadline = Deadline.after_ms(timeout_ms)
-        found = await end_each(
+        results = await end_each(
             self._client, transactions, commit=commit, generation=self.generation
         )
 
@@ -162,10 +162,10 @@ class Transactions:
 
         again = [
             place
-            for place, answer in enumerate(found)
+            for place, answer in enumerate(results)
             if isinstance(answer, KafkaError) and answer.has_remedy
         ]
-        tried = await together((end(*transactions[each]) for each in again), at_once=_MOST_AT_ONCE)
-        for place, each in zip(again, tried, strict=True):
-            found[place] = each.error() or each.result()
-        return found
+        ends = (end(*transactions[place]) for place in again)
+        for place, tried in zip(again, await together(ends, at_once=_MOST_AT_ONCE), strict=True):
+            results[place] = tried.error() or tried.result()
+        return results

@@ -58,7 +58,7 @@ class ReplayDiffersError(LocalError):
 
 
 class DoubtfulReplayError(LocalError):
-    """Rows may be missing or doubled, and nobody can tell; option 'doubtfulReplays' is 'fail'."""
+    """Rows may be missing or doubled, which cannot be known; option 'doubtfulReplays' is 'fail'."""
 
     def __init__(self, prefix: str, found: str) -> None:
         super().__init__(prefix, found)
@@ -177,10 +177,10 @@ class DecidedRowsLostError(RemoteError):
             )
 
     def _prefixes(self) -> Iterator[str]:
-        for each in (*self.lost, *self.unknown):
-            found = TaskId.parse(each)
-            if found is not None:
-                yield found.prefix
+        for transactional_id in (*self.lost, *self.unknown):
+            task_id = TaskId.parse(transactional_id)
+            if task_id is not None:
+                yield task_id.prefix
 
 
 class DecidedTransactionError(LocalError):
@@ -191,8 +191,8 @@ class DecidedTransactionError(LocalError):
         self.transactional_id, self.batch = transactional_id, batch
 
     def _text(self) -> str:
-        found = TaskId.parse(self.transactional_id)
-        prefix = "" if found is None else found.prefix
+        task_id = TaskId.parse(self.transactional_id)
+        prefix = "" if task_id is None else task_id.prefix
         return (
             f"{self.transactional_id} must not be aborted: {self.batch} is decided, and its rows "
             "would be lost. Start the query again, it commits them; or, if nobody is to start it, "
@@ -248,5 +248,5 @@ def _ids(transactional_ids: Sequence[str]) -> str:
 
 def _end(transactional_id: str) -> str:
     """Return what tells an id from the others of its run."""
-    found = TaskId.parse(transactional_id)
-    return transactional_id if found is None else f".{found.task}.{found.attempt}"
+    task_id = TaskId.parse(transactional_id)
+    return transactional_id if task_id is None else f".{task_id.task}.{task_id.attempt}"

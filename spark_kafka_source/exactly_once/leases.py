@@ -1,4 +1,4 @@
-"""Leases of owner numbers: what a process may go on with after the end of another.
+"""Leases of owner numbers, by which a process goes on with the ids of one that has ended.
 
 The transactional ids of a worker have its owner number in them, which no other process may have.
 Brokers keep each id for days. So a process does not draw a number of its own, if it finds one that
@@ -50,7 +50,7 @@ class LeaseError(LocalError):
 
 
 class Owner:
-    """An owner number that no other process has. A random one: nobody inherits it."""
+    """An owner number that no other process has. A random one is not inherited."""
 
     begun: Sequence[ProducerId | None] = ()
     """What former processes have begun last under each id; None for an id to leave alone."""
@@ -60,7 +60,7 @@ class Owner:
         self.number = CHANCE.getrandbits(OWNER_BITS) if number is None else number
 
     def note(self, slot: int, producer: ProducerId | None) -> None:
-        """Keep what is about to begin under a slot's id. None: no other process may use it."""
+        """Note the transaction that is about to begin in a slot. None: it is not inherited."""
 
 
 class Lease(Owner):
@@ -81,14 +81,14 @@ class Lease(Owner):
         _leases.add(self)
 
     def note(self, slot: int, producer: ProducerId | None) -> None:
-        """Write it to the file before a request to brokers. Without a file nobody inherits."""
+        """Write it to the file before a request to brokers. Without a file, no process inherits."""
         if not self.close.alive:
             raise LeaseError(f"{self._path} is closed: it belongs to the parent of this process")
         if not self._is_kept:
             return
         try:
-            found = _DEAD if producer is None else producer
-            record = _record(self.number, slot, found)
+            last_begun = _DEAD if producer is None else producer
+            record = _record(self.number, slot, last_begun)
             place = _HEADER.size + slot * _RECORD.size
             if os.pwrite(self._descriptor, record, place) < len(record):
                 raise OSError("it was written in part")
@@ -109,25 +109,25 @@ _leases: weakref.WeakSet[Lease] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    for each in list(_leases):
-        each.close()
+    for lease in list(_leases):
+        lease.close()
 
 
 os.register_at_fork(after_in_child=_close_all)
 
 
 def leased(*names: object) -> Owner:
-    """Return a lease for what has these names, or a random number if there can be none.
+    """Return a lease under these names, or a random number if there can be no lease.
 
-    The names are those of all that an id's state depends on: the cluster, the prefix, and the
+    The names are all that the state of an id depends on: the cluster, the prefix, and the
     generation of transactions.
     """
     try:
         folder = _folder()
         key = _key(names)
         for path in sorted(folder.glob(f"{key}.*")):
-            if (found := _taken(path)) is not None:
-                return found
+            if (lease := _taken(path)) is not None:
+                return lease
         return _made(folder, key)
     except OSError as error:
         logger.info("Transactional ids are used by one process only: %s", error)
@@ -144,9 +144,9 @@ def _folder() -> Path:
     """Return the folder of leases. Raises `OSError` if others may write to it."""
     folder = Path(tempfile.gettempdir(), f"spark-kafka-source-{os.getuid()}")
     folder.mkdir(0o700, exist_ok=True)
-    found = folder.lstat()
-    is_private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
-    if not is_private or found.st_uid != os.getuid():
+    folder_stat = folder.lstat()
+    is_private = stat.S_ISDIR(folder_stat.st_mode) and not stat.S_IMODE(folder_stat.st_mode) & 0o077
+    if not is_private or folder_stat.st_uid != os.getuid():
         raise PermissionError(f"{folder} is no folder that only this user may use")
     return folder
 
@@ -199,7 +199,7 @@ def _made(folder: Path, key: str) -> Lease:
 
 
 def _tidy(folder: Path) -> None:
-    """Delete old files, also one that a process still has: then nobody inherits its number."""
+    """Delete old files, also one that a process still has: its number is not inherited then."""
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
             if path.lstat().st_mtime < time.time() - _OLD_SECONDS:
@@ -226,8 +226,8 @@ def _read(descriptor: int) -> tuple[int, list[ProducerId | None]]:
 
 
 def _header(descriptor: int, owner: int) -> bytes:
-    found = os.fstat(descriptor)
-    fields = struct.pack(">QQQ", found.st_dev, found.st_ino, owner)
+    file_stat = os.fstat(descriptor)
+    fields = struct.pack(">QQQ", file_stat.st_dev, file_stat.st_ino, owner)
     return fields + struct.pack(">I", crc32(fields))
 
 

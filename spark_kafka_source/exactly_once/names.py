@@ -41,13 +41,13 @@ class TaskId:
     @classmethod
     def parse(cls, transactional_id: str) -> "TaskId | None":
         """Return the parts of an id; None for an id that is not a task's."""
-        found = re.fullmatch(_TASK_ID, transactional_id)
-        if found is None:
+        matched = re.fullmatch(_TASK_ID, transactional_id)
+        if matched is None:
             return None
-        task, attempt = int(found["task"]), int(found["attempt"])
+        task, attempt = int(matched["task"]), int(matched["attempt"])
         if max(task, attempt) >= MOST_TASKS:
             return None
-        return cls(found["prefix"], found["space"], task, attempt)
+        return cls(matched["prefix"], matched["space"], task, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class Names:
 
     def is_task_id(self, transactional_id: str) -> bool:
         """Whether this is the id of a task's attempt under this prefix."""
-        found = TaskId.parse(transactional_id)
-        return found is not None and found.prefix == self.prefix
+        task_id = TaskId.parse(transactional_id)
+        return task_id is not None and task_id.prefix == self.prefix
 
     def is_in(self, transactional_id: str, space: str) -> bool:
         """Whether this is the id of a task's attempt in this space."""
-        found = TaskId.parse(transactional_id)
-        return found == self.task_id(space, found.task, found.attempt) if found else False
+        task_id = TaskId.parse(transactional_id)
+        return task_id == self.task_id(space, task_id.task, task_id.attempt) if task_id else False
 
 
 def checked_prefix(text: str) -> str:

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReplayCheck(Enum):
-    """The comparison of a replay with what was decided."""
+    """The ways to compare a replay with the decision."""
 
     NONE = "none"
     """Whatever a replay has, its micro-batch counts as written."""
@@ -41,33 +41,36 @@ class Caution:
         logger.warning("%s", text)
 
     def compare(
-        self, names: Names, decided: Decision, batch: BatchId, found: Content | None
+        self, names: Names, decided: Decision, batch: BatchId, replayed: Content | None
     ) -> None:
         """Compare the content of a replay with that of the decision. None is not compared.
 
         Raises `ReplayDiffersError`, and what `doubt` raises.
         """
         written = decided.content
-        if self.check is ReplayCheck.NONE or found is None:
+        if self.check is ReplayCheck.NONE or replayed is None:
             return
         if written is None:
             what = f"{batch} is a replay, and its decision does not say how many rows it had"
-            self.doubt(names, f"{what} (version 0.2.0 made it). Its {found} are not written again")
+            self.doubt(
+                names, f"{what} (version 0.2.0 made it). Its {replayed} are not written again"
+            )
             return
-        is_compared = None not in (written.fingerprint, found.fingerprint)
-        is_other = is_compared and (found.rows, found.fingerprint) != (
+        is_compared = None not in (written.fingerprint, replayed.fingerprint)
+        is_other = is_compared and (replayed.rows, replayed.fingerprint) != (
             written.rows,
             written.fingerprint,
         )
-        if found.rows > written.rows or is_other:
-            raise ReplayDiffersError(names.prefix, batch, written, found, decided.write)
+        if replayed.rows > written.rows or is_other:
+            raise ReplayDiffersError(names.prefix, batch, written, replayed, decided.write)
         if self.check is ReplayCheck.CONTENTS and not is_compared:
             self.doubt(
                 names, f"{batch} is a replay, and its decision has no fingerprint to compare with"
             )
-        if found[:2] != written[:2]:
+        if replayed[:2] != written[:2]:
             self.doubt(
                 names,
-                f"{batch} is a replay with {found}; written and decided were {written}. It is not "
-                "written again. If the checkpoint was restored from a copy, rows may be missing",
+                f"{batch} is a replay with {replayed}; written and decided were {written}. It is "
+                "not written again. If the checkpoint was restored from a copy, rows may be "
+                "missing",
             )

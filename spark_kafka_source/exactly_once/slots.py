@@ -10,7 +10,8 @@ A later transaction under an id proves to drivers that the decided one before it
 (`settling`). So a worker goes on in a slot only
 
 - within half of the timeout after the slot's transaction began: it cannot have timed out, and
-  nobody else aborts what is decided. The other half is for rows on their way to the broker; or
+  no other process aborts decided transactions. The other half is for rows on their way to the
+  broker; or
 - after it has asked, and the brokers say that it was committed.
 
 Any other slot is never used again. Its last state stays, for those who look for it.
@@ -33,10 +34,10 @@ from spark_kafka_source.admin.transactions import (
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.leases import OWNER_BITS, Owner
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.stories import (
+from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     InitProducerId,
-    Story,
+    Steps,
     ask,
     describe,
 )
@@ -52,7 +53,9 @@ SLOT_BITS = 64 - OWNER_BITS
 class Slot:
     """One transactional id, its last transaction, and the micro-batch of that."""
 
+    owner: Owner
     number: int
+    """Among the slots of this owner."""
     transactional_id: str
     producer: ProducerId
     batch_id: int
@@ -65,12 +68,8 @@ class Slot:
 
     @property
     def is_guess(self) -> bool:
-        """Whether brokers may refuse the epoch, since nobody has asked them for it."""
+        """Whether brokers may refuse the epoch, since no request has asked them for it."""
         return self.until_ms is not None
-
-
-class TooManySlotsError(ValueError):
-    """A worker has more open transactions than its ids can number."""
 
 
 class Slots:
@@ -84,7 +83,7 @@ class Slots:
         self._slots: list[Slot] = []
         self._count = len(owner.begun)
 
-    def inherit(self) -> Story[None]:
+    def inherit(self) -> Steps[None]:
         """Take over the slots of former processes whose last transactions were committed.
 
         A former coordinator may tell an earlier state. Then the slot is left to the next process.
@@ -102,19 +101,21 @@ class Slots:
             logger.info("The transactional ids of a former process are left alone: %s", error)
             return
         for transactional_id, (number, producer) in begun.items():
-            found: TransactionDescription | None = states[transactional_id]
-            if found is None or found.state not in {ONGOING, *COMMITTED}:
+            state: TransactionDescription | None = states[transactional_id]
+            if state is None or state.state not in {ONGOING, *COMMITTED}:
                 self._owner.note(number, None)
-            elif found.state in COMMITTED and found.producer == self._after_end(producer):
-                slot = Slot(number, transactional_id, found.producer, -1, 0, is_committed=True)
+            elif state.state in COMMITTED and state.producer == self._after_end(producer):
+                slot = Slot(
+                    self._owner, number, transactional_id, state.producer, -1, 0, is_committed=True
+                )
                 self._slots.append(slot)
 
-    def begin(self, batch_id: int, now_ms: int) -> Story[Slot]:
+    def begin(self, batch_id: int, now_ms: int) -> Steps[Slot]:
         """Return a slot for an attempt of this micro-batch. Its producer may begin a transaction.
 
-        `now_ms` is by this process's clock. Raises `TooManySlotsError`.
+        `now_ms` is by this process's clock.
         """
-        for slot in [each for each in self._slots if each.batch_id < batch_id]:
+        for slot in [slot for slot in self._slots if slot.batch_id < batch_id]:
             self._slots.remove(slot)
             continued = yield from self._continued(slot, batch_id, now_ms)
             if continued is not None:
@@ -122,23 +123,23 @@ class Slots:
                 return continued
         return (yield from self.new(batch_id, now_ms))
 
-    def new(self, batch_id: int, now_ms: int) -> Story[Slot]:
-        """Return a new slot, as after INVALID_PRODUCER_EPOCH. Raises `TooManySlotsError`."""
-        if self._count >= 1 << SLOT_BITS:
-            raise TooManySlotsError(f"a worker has used {self._count} transactional ids in one run")
+    def new(self, batch_id: int, now_ms: int) -> Steps[Slot]:
+        """Return a new slot, as after INVALID_PRODUCER_EPOCH."""
+        if self._count >= 1 << SLOT_BITS:  # All ids of the owner number are used.
+            self._owner, self._count = Owner(), 0
         number, self._count = self._count, self._count + 1
-        slot = Slot(number, self._id(number), ProducerId(-1, -1), batch_id, now_ms)
+        slot = Slot(self._owner, number, self._id(number), ProducerId(-1, -1), batch_id, now_ms)
         slot.producer = yield from self._initialised(slot)
-        self._owner.note(number, slot.producer)
+        slot.owner.note(number, slot.producer)
         self._slots.append(slot)
         return slot
 
     def retire(self, slot: Slot) -> None:
         """Never use a slot again."""
         self._slots.remove(slot)
-        self._owner.note(slot.number, None)
+        slot.owner.note(slot.number, None)
 
-    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Story[Slot | None]:
+    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Steps[Slot | None]:
         """Return the slot with the producer with which it goes on; None if it must not."""
         after_end = self._after_end(slot.producer)
         is_second = self._generation is Generation.SECOND
@@ -154,7 +155,7 @@ class Slots:
             return None
         if not is_second:
             producer = yield from self._initialised(slot)
-        self._owner.note(slot.number, producer)
+        slot.owner.note(slot.number, producer)
         return replace(
             slot,
             producer=producer,
@@ -164,22 +165,22 @@ class Slots:
             is_committed=False,
         )
 
-    def _ended(self, slot: Slot) -> Story[ProducerId | None]:
+    def _ended(self, slot: Slot) -> Steps[ProducerId | None]:
         """Ask what comes after the slot's transaction; None if that was not committed."""
         described = yield from describe([(slot.transactional_id, Begun(slot.producer))])
-        found = described[slot.transactional_id]
-        if found is None or found.state not in COMMITTED:
+        state = described[slot.transactional_id]
+        if state is None or state.state not in COMMITTED:
             return None
-        if self._generation is Generation.SECOND and found.producer == slot.producer:
+        if self._generation is Generation.SECOND and state.producer == slot.producer:
             # A former coordinator tells the end of an earlier transaction, or somebody has ended
             # this one as in the first generation.
             return None
-        producer: ProducerId = found.producer
+        producer: ProducerId = state.producer
         return producer
 
-    def _initialised(self, slot: Slot) -> Story[ProducerId]:
+    def _initialised(self, slot: Slot) -> Steps[ProducerId]:
         """Ask for a new epoch. The request may come late, and ends what another process begins."""
-        self._owner.note(slot.number, None)
+        slot.owner.note(slot.number, None)
         producer: ProducerId = yield from ask(InitProducerId(slot.transactional_id))
         return producer
 

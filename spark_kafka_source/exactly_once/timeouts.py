@@ -34,9 +34,9 @@ def limits_of(client: KafkaClient) -> Limits:
     async def attempt(deadline: Deadline) -> Limits:
         await client.topics([], deadline)
         broker = next(iter(client.cluster.brokers.values()))
-        found = await numbers_set_at(client, broker, (_MOST, _RETENTION), deadline)
-        kept_ms = found[_RETENTION] * _MINUTE_MS if _RETENTION in found else None
-        return Limits(found.get(_MOST), kept_ms)
+        numbers = await numbers_set_at(client, broker, (_MOST, _RETENTION), deadline)
+        kept_ms = numbers[_RETENTION] * _MINUTE_MS if _RETENTION in numbers else None
+        return Limits(numbers.get(_MOST), kept_ms)
 
     try:
         return client.run(client.retrying("DescribeConfigs", attempt))
@@ -51,7 +51,7 @@ def chosen_timeout_ms(client: KafkaClient, given_ms: int | None) -> int:
     """
     limits = limits_of(client)
     if given_ms is None:
-        return min(each for each in (_USUAL_MOST_MS, *limits) if each is not None)
+        return min(limit_ms for limit_ms in (_USUAL_MOST_MS, *limits) if limit_ms is not None)
     if limits.largest_ms is not None and given_ms > limits.largest_ms:
         raise _too_long(given_ms, str(limits.largest_ms))
     if limits.kept_ms is not None and given_ms > limits.kept_ms:

@@ -1,14 +1,47 @@
-"""A process that writes for a run: its look at the brokers, and its slots."""
+"""The part of one process in one run: it looks at the brokers once, and keeps slots.
 
+Before its first transaction in a run, it looks at the epoch of the control id and at the last
+decisions. Each of the two can prove to the run's driver that no other driver has decided since. It
+also commits the open transactions that an earlier run has decided, before new rows take their time.
+"""
+
+import logging
 import time
 
-from spark_kafka_source.exactly_once.decision import BatchId
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import BatchId, LastDecisions, Seen
 from spark_kafka_source.exactly_once.leases import Owner
-from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.requests import (
+    DescribeTransactions,
+    FetchDecisions,
+    Steps,
+)
+from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import Story
 from spark_kafka_source.producer import Beginning, Generation
+
+logger = logging.getLogger(__name__)
+
+
+def look(names: Names, batch: BatchId) -> Steps[Seen]:
+    """Look at the brokers, and commit transactions that another run of the query has decided."""
+    answered = yield (DescribeTransactions((names.control_id,)), FetchDecisions())
+    described, decisions = answered.answers
+    control = described[names.control_id]
+    try:
+        yield from _end_earlier(decisions, batch)
+    except KafkaError as error:
+        logger.warning("What is decided and not ended is left to the driver: %s", error)
+    return Seen(
+        control and control.producer, frozenset(decision.id for _, decision in decisions.latest())
+    )
+
+
+def _end_earlier(decisions: LastDecisions, batch: BatchId) -> Steps[None]:
+    for _, decision in decisions.latest():
+        if decision.batch.query_id == batch.query_id and decision.batch.run_id != batch.run_id:
+            yield from settle_for_others(decision)
 
 
 class Worker:
@@ -31,21 +64,21 @@ class Worker:
         owner = Owner() if owner is None else owner
         self._slots = Slots(names, space, owner, generation, transaction_timeout_ms)
 
-    def look(self, batch: BatchId) -> Story[None]:
-        """Look at the brokers before the first transaction; see `looking` and `slots`.
+    def look(self, batch: BatchId) -> Steps[None]:
+        """Look at the brokers before the first transaction; see `slots`.
 
-        Ids that are committed, where nothing is decided, tell the driver that the brokers have
-        forgotten a decision. So they are left alone.
+        If nothing is decided, committed ids tell the driver that the brokers have forgotten a
+        decision. So the worker does not use such ids.
         """
         self.seen = yield from look(self._names, batch)
-        if self.seen.lasts:
+        if self.seen.decisions:
             yield from self._slots.inherit()
 
-    def begin(self, batch_id: int) -> Story[Slot]:
-        """Return a slot for an attempt of this micro-batch. Raises `TooManySlotsError`."""
+    def begin(self, batch_id: int) -> Steps[Slot]:
+        """Return a slot for an attempt of this micro-batch."""
         return (yield from self._slots.begin(batch_id, _now_ms()))
 
-    def begin_anew(self, refused: Slot) -> Story[Slot]:
+    def replace_refused(self, refused: Slot) -> Steps[Slot]:
         """Return a new slot in place of one whose epoch brokers refuse."""
         self._slots.retire(refused)
         return (yield from self._slots.new(refused.batch_id, _now_ms()))

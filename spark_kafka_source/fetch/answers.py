@@ -1,4 +1,4 @@
-"""Answers to fetches: records, a nearer replica or an error for each position.
+"""The answers to fetches: they bring records, a nearer replica or an error for each position.
 
 https://kafka.apache.org/protocol#The_Messages_Fetch, KIP-392 for replicas, KIP-951 for leaders.
 """
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from spark_kafka_source.client import LEADER, Broker, KafkaClient
 from spark_kafka_source.errors import Remedy, error_code
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.fetched import Fetched
+from spark_kafka_source.fetch.error_handler import ErrorHandler
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
-from spark_kafka_source.fetch.positions import Position
-from spark_kafka_source.fetch.reactions import Reactions
-from spark_kafka_source.fetch.request import Wanted
+from spark_kafka_source.fetch.positions import Fetched, Position
+from spark_kafka_source.fetch.request import PartitionFetch
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.records import AbortedTransaction, Chunk, RecordLimit, chunks, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
@@ -28,12 +27,12 @@ _WITHOUT_RACK_SECONDS = 30.0
 
 @dataclass(eq=False, slots=True)
 class Answers:
-    """The way of answers into positions. `on_out_of_range` gets positions whose offset is gone."""
+    """Puts answers into positions. `on_out_of_range` gets positions whose offset is gone."""
 
     client: KafkaClient
     config: FetchConfig
     limit: RecordLimit
-    reactions: Reactions
+    error_handler: ErrorHandler
     on_out_of_range: Callable[[Position], None]
     without_rack_until_seconds: float = 0.0
 
@@ -41,30 +40,30 @@ class Answers:
         self,
         position: Position,
         broker: Broker,
-        wanted: Wanted,
+        fetch: PartitionFetch,
         data: PartitionData,
         answer: FetchResponse,
     ) -> Fetched | None:
-        """Take the data of one partition from an answer, and return its records, or None.
+        """Put the data of one partition into its position. Return its records, or None.
 
         Data for another offset or another log than the position's is dropped. Raises `BrokerError`
         for lasting errors.
         """
-        asked = wanted.partition
+        asked = fetch.partition
         if asked.fetch_offset != position.fetch_offset or position.next is None:
             return None  # The position has moved since the request.
-        if not position.is_checked((broker, wanted.topic_id, asked.current_leader_epoch)):
+        if not position.is_checked((broker, fetch.topic_id, asked.current_leader_epoch)):
             return None  # The leader or the topic is another one since the request.
         if data.error_code:
-            self._refused(position, broker, data, answer)
+            self._handle_error(position, broker, data, answer)
             return None
         position.next_try.reset()
         position.high_watermark = data.high_watermark
         position.last_stable_offset = data.last_stable_offset
-        if wanted.topic_id.int:
-            position.topic_id = wanted.topic_id
+        if fetch.topic_id.int:
+            position.topic_id = fetch.topic_id
         if data.preferred_read_replica >= 0:
-            self._prefer(position, data.preferred_read_replica)
+            self._use_replica(position, data.preferred_read_replica)
         if not data.records:
             return None
         fetched = Fetched(
@@ -116,7 +115,7 @@ class Answers:
         position.replica_id = None
         self.without_rack_until_seconds = time.monotonic() + _WITHOUT_RACK_SECONDS
 
-    def _prefer(self, position: Position, node_id: int) -> None:
+    def _use_replica(self, position: Position, node_id: int) -> None:
         if node_id not in self.client.cluster.brokers:  # The broker may be new.
             self.client.cluster.forget_leaders()
             self.leave_replica(position)
@@ -128,7 +127,7 @@ class Answers:
 
     # -- errors ------------------------------------------------------------------------------------
 
-    def _refused(
+    def _handle_error(
         self, position: Position, broker: Broker, data: PartitionData, answer: FetchResponse
     ) -> None:
         where = position.topic_partition
@@ -149,4 +148,4 @@ class Answers:
                 position.doubted_at_seconds = time.monotonic()
             self.client.recover(error)
             position.next_try.failed()
-            self.reactions.failed(error, position)
+            self.error_handler.failed(error, position)

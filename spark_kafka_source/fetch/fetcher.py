@@ -13,8 +13,8 @@ from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaCl
 from spark_kafka_source.errors import KafkaError, RemoteError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
+from spark_kafka_source.fetch.error_handler import ErrorHandler
 from spark_kafka_source.fetch.positions import Position, Positions
-from spark_kafka_source.fetch.reactions import Reactions
 from spark_kafka_source.fetch.source import Source
 from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
@@ -54,7 +54,7 @@ class Fetcher:
     config: FetchConfig
     positions: Positions
     answers: Answers
-    reactions: Reactions
+    error_handler: ErrorHandler
     keeps_sessions: bool
     on_done: Callable[[FetchDone], None]
     sources: dict[int, Source] = field(default_factory=dict)
@@ -71,17 +71,19 @@ class Fetcher:
     @property
     def in_flight(self) -> list[Asked[FetchResponse]]:
         """The requests without an answer so far."""
-        return [each.asked for each in self.sources.values() if each.asked is not None]
+        return [source.asked for source in self.sources.values() if source.asked is not None]
 
     def next_try_seconds(self, since_seconds: float) -> float | None:
         """Return the first moment after `since_seconds` at which a retry or a timeout is due.
 
         Both are on the monotonic clock. Returns None if nothing is due.
         """
-        moments = [each.next_try.at_seconds for each in (*self.sources.values(), *self.positions)]
-        for each in self.sources.values():
-            if each.asked is not None:
-                moments += [each.asked.deadline.at_seconds, each.overdue_at_seconds]
+        moments = [
+            source.next_try.at_seconds for source in (*self.sources.values(), *self.positions)
+        ]
+        for source in self.sources.values():
+            if source.asked is not None:
+                moments += [source.asked.deadline.at_seconds, source.overdue_at_seconds]
         return min((moment for moment in moments if moment > since_seconds), default=None)
 
     def ask(self, deadline: Deadline | None = None) -> None:
@@ -116,11 +118,11 @@ class Fetcher:
 
         Raises lasting errors; those of a partition name it.
         """
-        taken = [self._take(each) for each in list(self.sources.values())]
+        taken = [self._take_answer(source) for source in list(self.sources.values())]
         return any(taken)
 
-    def was_left_alone(self, least_seconds: float = 0.0) -> None:
-        """Add the time since the last `ask` to all deadlines: nobody has looked for answers.
+    def extend_deadlines(self, least_seconds: float = 0.0) -> None:
+        """Add the time since the last `ask` to all deadlines: the caller took no answers meanwhile.
 
         Do nothing if that is less than `least_seconds`.
         """
@@ -139,24 +141,24 @@ class Fetcher:
         fetch from a replica leave an overdue one.
         """
         now_seconds = time.monotonic()
-        found: set[str] = set()
+        topics: set[str] = set()
         for source in self.sources.values():
             if source.asked is None or now_seconds < source.overdue_at_seconds:
                 continue
             source.overdue_at_seconds = now_seconds + LONGEST_SILENCE_MS / 1000
             if not source.asked.is_silent:
                 continue
-            self.client.contacts.failed(source.broker.address)
-            found.update(each.topic for each in source.wanted)
+            self.client.history.failed(source.broker.address)
+            topics.update(partition.topic for partition in source.fetches)
             for position in self._on_replica(source):
                 self.answers.leave_replica(position)
-        return found
+        return topics
 
     # -- what to ask -------------------------------------------------------------------------------
 
     def _fetchable(self, now_seconds: float) -> dict[Broker, list[tuple[Position, Log]]]:
         """Return what to fetch from each broker, in the order of the positions."""
-        found: dict[Broker, list[tuple[Position, Log]]] = defaultdict(list)
+        by_broker: dict[Broker, list[tuple[Position, Log]]] = defaultdict(list)
         learnt = self.client.cluster.learnt_at_seconds
         for position in self.positions:
             if not _can_be_fetched(position, now_seconds):
@@ -168,17 +170,17 @@ class Fetcher:
             is_doubted = learnt_at_seconds < position.doubted_at_seconds
             if log is not None and position.is_checked(log) and not is_doubted:
                 broker = self.answers.nearest(position, log[0], now_seconds)
-                found[broker].append((position, log))
-        return found
+                by_broker[broker].append((position, log))
+        return by_broker
 
     def _kept_bytes(self) -> dict[int, int]:
         """Return the bytes of each broker that wait to be handed out, without paused partitions."""
-        found: dict[int, int] = defaultdict(int)
+        by_node: dict[int, int] = defaultdict(int)
         for position in self.positions:
             if not position.paused and not position.is_held:
-                for each in position.fetched:
-                    found[each.node_id] += each.size_bytes
-        return found
+                for fetched in position.fetched:
+                    by_node[fetched.node_id] += fetched.size_bytes
+        return by_node
 
     def _source(self, broker: Broker) -> Source:
         source = self.sources.get(broker.node_id)
@@ -190,49 +192,51 @@ class Fetcher:
 
     def _on_replica(self, source: Source) -> list[Position]:
         """Return the positions for which the broker is not the leader, but a nearer replica."""
-        return [each for each in self.positions if each.replica_id == source.broker.node_id]
+        return [
+            position for position in self.positions if position.replica_id == source.broker.node_id
+        ]
 
     # -- what came ---------------------------------------------------------------------------------
 
-    def _take(self, source: Source) -> bool:
+    def _take_answer(self, source: Source) -> bool:
         asked = source.asked
         if asked is None or not asked.is_over():
             return False
         source.asked = None
         try:
             answer = asked.answer()
-            found = source.session.answered(answer)
+            by_partition = source.session.answered(answer)
         except RemoteError as error:
-            self._failed(source, error)
+            self._request_failed(source, error)
             return False
         now_seconds = time.monotonic()
         source.next_try.reset()
-        size_bytes = sum(len(each.records or b"") for each in found.values())
+        size_bytes = sum(len(data.records or b"") for data in by_partition.values())
         waited_seconds = now_seconds - max(source.asked_at_seconds, self.back_at_seconds)
         source.size.answered(size_bytes, waited_seconds)
         self.on_done(FetchDone(source.broker, now_seconds - source.asked_at_seconds, size_bytes))
-        self._put(source, answer, found)
-        if found and not size_bytes:
+        self._put_answer(source, answer, by_partition)
+        if by_partition and not size_bytes:
             # A replica may be behind. The leader has the planned records of ranges.
             for position in self._on_replica(source):
                 if position.end is not None:
                     self.answers.leave_replica(position)
-        return not found or any(not each.error_code for each in found.values())
+        return not by_partition or any(not data.error_code for data in by_partition.values())
 
-    def _put(
+    def _put_answer(
         self,
         source: Source,
         answer: FetchResponse,
-        found: Mapping[TopicPartition, PartitionData],
+        by_partition: Mapping[TopicPartition, PartitionData],
     ) -> None:
         errors: list[KafkaError] = []
-        for where, data in found.items():
+        for where, data in by_partition.items():
             position = self.positions.get(where)
             if position is None:
                 continue
             try:
-                wanted = source.wanted[where]
-                fetched = self.answers.put(position, source.broker, wanted, data, answer)
+                fetch = source.fetches[where]
+                fetched = self.answers.put(position, source.broker, fetch, data, answer)
             except KafkaError as error:  # The records of other partitions are good.
                 errors.append(error)
                 continue
@@ -242,7 +246,7 @@ class Fetcher:
         if errors:
             raise errors[0]
 
-    def _failed(self, source: Source, error: RemoteError) -> None:
+    def _request_failed(self, source: Source, error: RemoteError) -> None:
         """Pause before the next request to this broker. Raises lasting errors."""
         source.session.begin_anew()
         left = self._on_replica(source)
@@ -253,7 +257,7 @@ class Fetcher:
         logger.debug("Fetch from %s: %s; trying again", source.broker.address, error)
         self.client.recover(error)
         source.next_try.failed()
-        self.reactions.failed(error)
+        self.error_handler.failed(error)
 
 
 def _can_be_fetched(position: Position, now_seconds: float) -> bool:

@@ -7,7 +7,7 @@ OFFSET_OUT_OF_RANGE = error_named("OFFSET_OUT_OF_RANGE")
 
 
 class RecordsLostError(RemoteError):
-    """Records of a partition are not there any more. `offset` is the first of those not read."""
+    """Records of a partition are not there any more. `offset` is the first that was not read."""
 
     def __init__(self, topic_partition: TopicPartition, offset: int, *details: int) -> None:
         super().__init__(topic_partition, offset, *details)

@@ -3,11 +3,12 @@
 https://kafka.apache.org/protocol#The_Messages_ListOffsets, and KIP-320 for leader epochs.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
-from spark_kafka_source.client import Broker, KafkaClient, Told
-from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.client import LEADER, Broker, KafkaClient, Told, ask_each
+from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -21,7 +22,54 @@ from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from spark_kafka_source.records import IsolationLevel
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, each_partition
+
+Q = TypeVar("Q")
+P = TypeVar("P")
+A = TypeVar("A")
+R = TypeVar("R", bound=Response)
+
+ByTopic = Mapping[str, list[P]]
+"""The partitions of a request by topic, as the request has them."""
+
+
+async def ask_leaders(
+    client: KafkaClient,
+    what: str,
+    questions: Mapping[TopicPartition, Q],
+    *,
+    partition: Callable[[int, int, Q], P],
+    request: Callable[[ByTopic[P]], Request[R]],
+    answers: Callable[[R, Broker], Iterable[Told[TopicPartition, A]]],
+    timeout_ms: int | None = None,
+    on_answer: Callable[[Mapping[TopicPartition, A]], None] = lambda _: None,
+) -> dict[TopicPartition, A]:
+    """Send one request to each leader, and return the answer for each partition; see `ask_each`.
+
+    `partition` makes the part of a request about one partition, of its number, its known leader
+    epoch and the question. `request` makes the request to one leader. Each error of a partition is
+    raised.
+    """
+
+    def of_leader(asked: Sequence[TopicPartition]) -> Request[R]:
+        by_topic: dict[str, list[P]] = defaultdict(list)
+        for where in asked:
+            _, leader_epoch = client.cluster.leader(where)
+            asks = partition(where.partition, leader_epoch, questions[where])
+            by_topic[where.topic].append(asks)
+        return request(by_topic)
+
+    return await ask_each(
+        client,
+        what,
+        LEADER,
+        questions,
+        request=of_leader,
+        answers=answers,
+        timeout_ms=timeout_ms,
+        on_answer=on_answer,
+    )
+
 
 # With any other number the broker takes the client for a follower, and shows uncommitted records.
 _CONSUMER = -1
@@ -53,8 +101,8 @@ async def earliest_offsets(
     client: KafkaClient, topic_partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the first offset that each partition still has."""
-    found = await list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
-    return {each: start.offset for each, start in found.items()}
+    starts = await list_offsets(client, dict.fromkeys(topic_partitions, EARLIEST_TIMESTAMP))
+    return {partition: start.offset for partition, start in starts.items()}
 
 
 async def latest_offsets(
@@ -78,8 +126,10 @@ async def list_offsets(
     `LATEST_TIMESTAMP` and `EARLIEST_TIMESTAMP` mean the ends of the log. The offset is `NO_OFFSET`
     if no record is that late. Raises the errors of `ask_leaders`.
     """
-    found = await offsets_for_times(client, timestamps, isolation_level)
-    return {each: OffsetAndEpoch(at.offset, at.leader_epoch) for each, at in found.items()}
+    offsets = await offsets_for_times(client, timestamps, isolation_level)
+    return {
+        partition: OffsetAndEpoch(at.offset, at.leader_epoch) for partition, at in offsets.items()
+    }
 
 
 async def offsets_for_times(
@@ -93,7 +143,7 @@ async def offsets_for_times(
     """Return the same as `list_offsets`, with timestamps. See `ask_leaders` for the rest."""
 
     def request(by_topic: ByTopic[ListOffsetsPartition]) -> ListOffsetsRequest:
-        topics = [ListOffsetsTopic(*each) for each in by_topic.items()]
+        topics = [ListOffsetsTopic(*topic) for topic in by_topic.items()]
         longest_ms = client.config.connection.request_timeout_ms
         return ListOffsetsRequest(_CONSUMER, isolation_level, topics, longest_ms)
 
@@ -135,15 +185,13 @@ async def epoch_end_offsets(
 def _listed(
     answer: ListOffsetsResponse, _: Broker
 ) -> Iterator[Told[TopicPartition, OffsetAndTimestamp]]:
-    for topic in answer.topics:
-        for each in topic.partitions:
-            where = TopicPartition(topic.name, each.partition_index)
-            found = OffsetAndTimestamp(each.offset, each.leader_epoch, each.timestamp)
-            yield Told(where, found, each.error_code)
+    for where, row in each_partition(answer.topics):
+        offset = OffsetAndTimestamp(row.offset, row.leader_epoch, row.timestamp)
+        yield Told(where, offset, row.error_code)
 
 
 def _epoch_request(by_topic: ByTopic[OffsetForLeaderPartition]) -> OffsetForLeaderEpochRequest:
-    topics = [OffsetForLeaderTopic(*each) for each in by_topic.items()]
+    topics = [OffsetForLeaderTopic(*topic) for topic in by_topic.items()]
     return OffsetForLeaderEpochRequest(_CONSUMER, topics)
 
 
@@ -151,6 +199,6 @@ def _epoch_ends(
     answer: OffsetForLeaderEpochResponse, _: Broker
 ) -> Iterator[Told[TopicPartition, int]]:
     for topic in answer.topics:
-        for each in topic.partitions:
-            where = TopicPartition(topic.topic, each.partition)
-            yield Told(where, each.end_offset, each.error_code)
+        for partition in topic.partitions:
+            where = TopicPartition(topic.topic, partition.partition)
+            yield Told(where, partition.end_offset, partition.error_code)

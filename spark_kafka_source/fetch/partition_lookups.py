@@ -1,4 +1,4 @@
-"""Look-ups of one kind for positions; each answer is taken as soon as it comes."""
+"""Look-ups of one kind for positions. Each answer is used as soon as it comes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ Question: TypeAlias = Callable[
 
 
 class _Lookup(NamedTuple, Generic[Q, A]):
-    """One look-up for several positions. It fills `found`; `asked` has the rest."""
+    """One look-up for several positions. It fills `answers`; `asked` has the rest."""
 
     running: Running[None]
     asked: dict[TopicPartition, tuple[Position, Q]]
-    found: dict[TopicPartition, A]
+    answers: dict[TopicPartition, A]
 
 
 @dataclass(eq=False, slots=True)
@@ -43,42 +43,43 @@ class PartitionLookups(Generic[Q, A]):
 
     def ask(self, questions: Mapping[TopicPartition, Q]) -> None:
         """Ask about these partitions, except for those whose answer is still to come."""
-        new = {where: each for where, each in questions.items() if not self.is_asked(where)}
+        new = {where: question for where, question in questions.items() if not self.is_asked(where)}
         if new:
-            found: dict[TopicPartition, A] = {}
-            running = self.conversations.begin(self.question(new, found))
-            asked = {where: (self.positions[where], each) for where, each in new.items()}
-            self.lookups.append(_Lookup(running, asked, found))
+            answers: dict[TopicPartition, A] = {}
+            running = self.conversations.begin(self.question(new, answers))
+            asked = {where: (self.positions[where], question) for where, question in new.items()}
+            self.lookups.append(_Lookup(running, asked, answers))
 
     def is_asked(self, where: TopicPartition) -> bool:
         """Return whether a useful answer for this partition is still to come."""
         return any(
-            where in each.asked and self._is_of_use(*each.asked[where]) for each in self.lookups
+            where in lookup.asked and self._is_needed(*lookup.asked[where])
+            for lookup in self.lookups
         )
 
     def take(self) -> None:
         """Take the answers that have come, and then raise the first error."""
         errors: list[KafkaError] = []
-        for each in list(self.lookups):
+        for lookup in list(self.lookups):
             try:
-                self._take(each)
+                self._take(lookup)
             except KafkaError as error:
                 errors.append(error)
         if errors:
             raise errors[0]
 
     def _take(self, lookup: _Lookup[Q, A]) -> None:
-        for where in [where for where in lookup.asked if where in lookup.found]:
+        for where in [where for where in lookup.asked if where in lookup.answers]:
             position, question = lookup.asked.pop(where)
-            if self._is_of_use(position, question):
-                self.on_answer(position, question, lookup.found[where])
+            if self._is_needed(position, question):
+                self.on_answer(position, question, lookup.answers[where])
         if lookup.running.is_done:
             self.lookups.remove(lookup)
             for position, question in lookup.asked.values():
-                if self._is_of_use(position, question):
+                if self._is_needed(position, question):
                     position.next_try.failed()
             lookup.running.result()
 
-    def _is_of_use(self, position: Position, question: Q) -> bool:
+    def _is_needed(self, position: Position, question: Q) -> bool:
         is_read = self.positions.get(position.topic_partition) is position
         return is_read and self.is_current(position, question)

@@ -7,10 +7,26 @@ from uuid import UUID
 
 from spark_kafka_source.client import Log, NextTry, Retry
 from spark_kafka_source.errors import LocalError
-from spark_kafka_source.fetch.fetched import Fetched
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
 from spark_kafka_source.fetch.offsets import OffsetAndEpoch
+from spark_kafka_source.records import Chunk
 from spark_kafka_source.topic_partition import TopicPartition
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Fetched:
+    """The records of one answer for one partition, from `offset` on.
+
+    `leader_epoch` is the leader epoch of the request, and `asked_bytes` its limit for the
+    partition. `chunks` is iterated once. Only the iteration checks and decompresses records.
+    """
+
+    offset: int
+    leader_epoch: int
+    chunks: Iterator[Chunk]
+    size_bytes: int
+    asked_bytes: int
+    node_id: int
 
 
 @dataclass(slots=True)
@@ -156,13 +172,13 @@ class Positions:
         return len(self._by_partition)
 
     def __getitem__(self, topic_partition: TopicPartition) -> Position:
-        found = self._by_partition.get(topic_partition)
-        if found is None:
+        position = self._by_partition.get(topic_partition)
+        if position is None:
             raise LocalError(
                 f"{topic_partition} is not assigned to this consumer; assigned are: "
                 f"{', '.join(map(str, sorted(self._by_partition))) or 'none'}"
             )
-        return found
+        return position
 
     def get(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position of a partition, or None if it is not assigned."""
@@ -170,15 +186,15 @@ class Positions:
 
     def hold(self, topic_partitions: Collection[TopicPartition]) -> None:
         """Let these partitions hand out nothing for now, and all others go on."""
-        for each in self:
-            each.is_held = each.topic_partition in topic_partitions
+        for position in self:
+            position.is_held = position.topic_partition in topic_partitions
 
     def keep(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Keep exactly these partitions. Those that stay keep their positions; others have none."""
         before = self._by_partition
         self._by_partition = {
-            each: before.get(each) or Position(each, next_try=NextTry(self._pause_seconds))
-            for each in dict.fromkeys(topic_partitions)
+            where: before.get(where) or Position(where, next_try=NextTry(self._pause_seconds))
+            for where in dict.fromkeys(topic_partitions)
         }
 
     @property

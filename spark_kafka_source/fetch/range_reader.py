@@ -72,8 +72,8 @@ class RangeReader:
         )
         reader.positions.keep(ranges)
         for position in reader.positions:
-            wanted = ranges[position.topic_partition]
-            position.begin(wanted.start, wanted.end, wanted.leader_epoch, wanted.topic_id)
+            planned = ranges[position.topic_partition]
+            position.begin(planned.start, planned.end, planned.leader_epoch, planned.topic_id)
         try:
             yield from self._chunks(reader, losses)
         finally:
@@ -88,7 +88,9 @@ class RangeReader:
             for position in reader.positions:
                 if reader.is_ready(position):
                     yield from _hand_out(reader, position)
-            unread = [each.topic_partition for each in reader.positions if not each.is_over]
+            unread = [
+                position.topic_partition for position in reader.positions if not position.is_over
+            ]
             reader.positions.keep(unread)
             if _left(reader) < before:
                 patience = Deadline.after_ms(self.poll_timeout_ms)
@@ -97,7 +99,7 @@ class RangeReader:
 
     def _fetch(self, reader: LogReader, losses: "_Losses") -> None:
         """Wait until there is something to hand out, or an answer without records has come."""
-        reader.fetcher.was_left_alone()
+        reader.fetcher.extend_deadlines()
         first = next(iter(reader.positions))
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:
@@ -106,7 +108,7 @@ class RangeReader:
         except BrokerError as error:
             if error.error not in UNKNOWN_TOPIC:
                 raise
-            losses.gone(reader, error)
+            losses.topics_gone(reader, error)
 
     def _starved(
         self, ranges: Mapping[TopicPartition, OffsetRange], position: Position
@@ -129,11 +131,13 @@ async def _wait(reader: LogReader, losses: "_Losses", deadline: Deadline) -> Non
         reader.look()
     while True:
         reader.fetcher.ask(deadline)
-        if is_answered or any(reader.is_ready(each) or each.is_over for each in reader.positions):
+        if is_answered or any(
+            reader.is_ready(position) or position.is_over for position in reader.positions
+        ):
             return
         losses.raise_unless(reader)
         if deadline.expired:
-            raise losses.trouble or KafkaTimeoutError(losses.silence(deadline))
+            raise losses.last_error or KafkaTimeoutError(losses.timeout_text(deadline))
         await wait_for(*reader.waits(deadline))
         is_answered = reader.fetcher.take()
         if not is_answered:
@@ -159,28 +163,28 @@ def _hand_out(reader: LogReader, position: Position) -> Iterator[Chunk]:
 def _left(reader: LogReader) -> int:
     """Return the number of offsets that are still to read."""
     return sum(
-        max(0, each.end - each.next.offset)
-        for each in reader.positions
-        if each.end is not None and each.next is not None
+        max(0, position.end - position.next.offset)
+        for position in reader.positions
+        if position.end is not None and position.next is not None
     )
 
 
 @dataclass(eq=False, slots=True)
 class _Losses:
-    """The reactions to lost records of ranges: raise, or skip them."""
+    """The handler of lost records of ranges: it raises, or skips them."""
 
     client: KafkaClient
     ranges: Mapping[TopicPartition, OffsetRange]
     skip_lost: bool
-    trouble: KafkaError | None = None
+    last_error: KafkaError | None = None
     """The last error."""
     earlier: KafkaError | None = None
     unknown: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
-        """Forget earlier errors, but for `silence`."""
-        self.earlier = self.trouble or self.earlier
-        self.trouble = None
+        """Forget earlier errors; only `timeout_text` has the last one."""
+        self.earlier = self.last_error or self.earlier
+        self.last_error = None
         self.unknown.clear()
 
     def raise_unless(self, reader: LogReader) -> None:
@@ -188,10 +192,10 @@ class _Losses:
 
         A look-up whose time was up is asked again: the time may have passed between two chunks.
         """
-        if self.trouble is not None and self.trouble.has_remedy and not reader.awaits_answers:
-            raise self.trouble
+        if self.last_error is not None and self.last_error.has_remedy and not reader.awaits_answers:
+            raise self.last_error
 
-    def silence(self, deadline: Deadline) -> str:
+    def timeout_text(self, deadline: Deadline) -> str:
         """Return the text of an error for a wait without any answer."""
         text = f"No answer in {deadline.timeout_ms} ms"
         return f"{text}; the last error before: {self.earlier}" if self.earlier else text
@@ -208,14 +212,14 @@ class _Losses:
 
     def failed(self, error: KafkaError, position: Position | None = None) -> None:
         """Keep the error, for the case that nothing else can be read either."""
-        self.trouble = error
+        self.last_error = error
         if position is not None and isinstance(error, BrokerError) and error.error in UNKNOWN_TOPIC:
             self.unknown.add(position.topic_partition.topic)
 
     def described(self, _: Sequence[Topic]) -> None:
         """Do nothing: `failed` gets the missing topics."""
 
-    def gone(self, reader: LogReader, error: BrokerError) -> None:
+    def topics_gone(self, reader: LogReader, error: BrokerError) -> None:
         """Treat the ranges of unknown topics as lost: the topics were unknown for too long."""
         topics, self.unknown = self.unknown, set()
         for position in reader.positions:
@@ -235,8 +239,8 @@ class _Losses:
         lost_from, lost_to = error.offset, end
         if isinstance(error, OffsetOutOfRangeError) and error.offset < error.earliest:
             lost_to = min(error.earliest, end)
-        wanted = self.ranges[position.topic_partition]
-        logger.warning("%s: %s; offsets %d to %d are skipped", wanted, error, lost_from, lost_to)
+        planned = self.ranges[position.topic_partition]
+        logger.warning("%s: %s; offsets %d to %d are skipped", planned, error, lost_from, lost_to)
         if isinstance(error, LogTruncatedError):
             position.end = min(error.offset, end)
             position.refetch()

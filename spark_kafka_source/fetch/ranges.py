@@ -37,22 +37,22 @@ def read_together(ranges: Iterable[OffsetRange]) -> list[dict[TopicPartition, Of
     Ranges that follow each other become one. Empty ones are left out.
     """
     rounds: list[dict[TopicPartition, OffsetRange]] = []
-    for each in ranges:
-        if each.start < each.end:
-            _add(each, rounds)
+    for planned in ranges:
+        if planned.start < planned.end:
+            _add(planned, rounds)
     return rounds
 
 
-def _add(wanted: OffsetRange, rounds: list[dict[TopicPartition, OffsetRange]]) -> None:
-    where = wanted.topic_partition
+def _add(planned: OffsetRange, rounds: list[dict[TopicPartition, OffsetRange]]) -> None:
+    where = planned.topic_partition
     for together in rounds:
         known = together.get(where)
         if known is None:
-            together[where] = wanted
+            together[where] = planned
             return
-        if replace(wanted, start=known.start) == replace(known, end=wanted.end) and (
-            known.end == wanted.start
+        if replace(planned, start=known.start) == replace(known, end=planned.end) and (
+            known.end == planned.start
         ):
-            together[where] = replace(known, end=wanted.end)
+            together[where] = replace(known, end=planned.end)
             return
-    rounds.append({where: wanted})
+    rounds.append({where: planned})

@@ -7,11 +7,10 @@ from spark_kafka_source.client import LOOKUP_MS, UNKNOWN_TOPIC, KafkaClient, Nex
 from spark_kafka_source.errors import BrokerError, CorruptRecordError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.fetch.answers import Answers
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.fetched import Fetched
+from spark_kafka_source.fetch.error_handler import ErrorHandler
 from spark_kafka_source.fetch.fetcher import FetchDone, Fetcher
 from spark_kafka_source.fetch.position_checks import PositionChecks
-from spark_kafka_source.fetch.positions import Position, Positions
-from spark_kafka_source.fetch.reactions import Reactions
+from spark_kafka_source.fetch.positions import Fetched, Position, Positions
 from spark_kafka_source.net import Conversation, Conversations, Deadline, HasFileno, Running, Wait
 from spark_kafka_source.records import RecordLimit
 
@@ -19,19 +18,39 @@ Describe = Callable[[list[str], Deadline], Conversation[list[Topic]]]
 """A function that asks once for topics, as `KafkaClient.topics` does."""
 
 
+# The way of records, from a position to rows:
+#
+#   Position          `look` finds its leader, and checks the leader's log (KIP-320)
+#      | fetch_offset
+#      v
+#   FetchRequest      Fetcher.ask: one in flight to each broker, for all its partitions;
+#      |              FetchSession sends only what has changed (KIP-227)
+#      v
+#   FetchResponse     Fetcher.take: Answers.put drops data that no longer fits the position
+#      |
+#      v
+#   Fetched           in Position.fetched, at most two answers ahead
+#      | chunks
+#      v
+#   Chunk             a batch or several: checked, decompressed, cut to the position and the end
+#      |
+#      v
+#   rows              records.columns, for Spark and for a consumer
+#
+# `extend_deadlines` of the fetcher comes first if the caller was busy with rows for long.
 class LogReader:
     """A reader that keeps the `fetched` of `positions` filled.
 
     Call `look`, and `ask` and `take` of the `fetcher`, in turn, and wait by `waits` between. No
-    method waits. `conversations` has the look-ups. `reactions` handle positions whose records are
-    lost. See `Fetcher` for `keeps_sessions`. `describe` asks for topics with unknown leaders.
+    method waits. `conversations` has the look-ups. `error_handler` moves positions whose records
+    are lost. See `Fetcher` for `keeps_sessions`. `describe` asks for topics with unknown leaders.
     """
 
     def __init__(
         self,
         client: KafkaClient,
         config: FetchConfig,
-        reactions: Reactions,
+        error_handler: ErrorHandler,
         conversations: Conversations,
         *,
         limit: RecordLimit,
@@ -41,16 +60,16 @@ class LogReader:
     ) -> None:
         self.positions = Positions(client.pause_seconds)
         self._client = client
-        self._reactions = reactions
+        self._error_handler = error_handler
         self._conversations = conversations
-        self._checks = PositionChecks(client, self.positions, reactions, conversations)
-        answers = Answers(client, config, limit, reactions, self._checks.out_of_range)
+        self._checks = PositionChecks(client, self.positions, error_handler, conversations)
+        answers = Answers(client, config, limit, error_handler, self._checks.out_of_range)
         self.fetcher = Fetcher(
             client,
             config,
             self.positions,
             answers,
-            reactions,
+            error_handler,
             keeps_sessions=keeps_sessions,
             on_done=on_fetch,
         )
@@ -63,7 +82,7 @@ class LogReader:
     def look(self) -> None:
         """Go on with look-ups: find unknown leaders, and check the logs of new leaders.
 
-        Raises lasting errors. The reactions get the others, and a later call tries again.
+        Raises lasting errors. The error handler gets the others, and a later call tries again.
         """
         self._looked_at_seconds = time.monotonic()
         self._conversations.step()
@@ -77,16 +96,16 @@ class LogReader:
         except KafkaError as error:
             if not _may_heal(error):
                 raise
-            self._reactions.failed(error)
+            self._error_handler.failed(error)
 
     def waits(self, deadline: Deadline) -> Wait:
         """Return the wait for something to take or to try again, up to the deadline."""
         asked, next_try_seconds = self._conversations.next_wait(), self.next_try_seconds()
         fetches = self.fetcher.in_flight
-        until = Deadline.first(deadline, asked.until, *(each.deadline for each in fetches))
+        until = Deadline.first(deadline, asked.until, *(fetch.deadline for fetch in fetches))
         if next_try_seconds is not None and next_try_seconds < until.at_seconds:
             until = Deadline(next_try_seconds, until.timeout_ms)
-        things: list[HasFileno] = [*fetches, *asked.things]
+        things: list[HasFileno] = [*fetches, *asked.sockets]
         return Wait(things, until)
 
     @property
@@ -147,18 +166,18 @@ class LogReader:
                 self._topics = self._conversations.begin(self._describe(unknown, deadline))
         if self._topics is not None and self._topics.is_done:
             lookup, self._topics = self._topics, None
-            self._reactions.described(lookup.result())
+            self._error_handler.described(lookup.result())
             self._tell_missing()
 
     def _tell_missing(self) -> None:
-        """Tell the reactions which partitions have no leader. Raises lasting errors."""
+        """Tell the error handler which partitions have no leader. Raises lasting errors."""
         for position in self.positions:
             try:
                 self._client.cluster.leader(position.topic_partition)
             except BrokerError as error:
                 if not error.retriable:
                     raise
-                self._reactions.failed(error, position)
+                self._error_handler.failed(error, position)
 
 
 def _may_heal(error: KafkaError) -> bool:

@@ -13,19 +13,19 @@ from spark_kafka_source.topic_partition import TopicPartition
 FETCH_BY_NAME = 12
 
 
-class Wanted(NamedTuple):
+class PartitionFetch(NamedTuple):
     """The fetch of one partition, with the id of its topic."""
 
     topic_id: UUID
     partition: FetchPartition
 
 
-def wanted_from(
+def partition_fetches(
     cluster: Cluster, offsets: Mapping[TopicPartition, int], partition_max_bytes: int
-) -> dict[TopicPartition, Wanted]:
+) -> dict[TopicPartition, PartitionFetch]:
     """Return the fetches of partitions from these offsets on, by the known leader epochs."""
     return {
-        where: Wanted(
+        where: PartitionFetch(
             cluster.topics[where.topic].topic_id,
             FetchPartition(
                 partition=where.partition,
@@ -38,20 +38,20 @@ def wanted_from(
     }
 
 
-def fetch_topics(wanted: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+def fetch_topics(fetches: Mapping[TopicPartition, PartitionFetch]) -> list[FetchTopic]:
     """Return the topics of a request. The answer has the partitions in the same order."""
     return [
-        FetchTopic(name, topic_id, [wanted[each].partition for each in partitions])
-        for name, topic_id, partitions in by_topic(wanted)
+        FetchTopic(name, topic_id, [fetches[partition].partition for partition in partitions])
+        for name, topic_id, partitions in by_topic(fetches)
     ]
 
 
 def by_topic(
-    wanted: Mapping[TopicPartition, Wanted],
+    fetches: Mapping[TopicPartition, PartitionFetch],
 ) -> Iterable[tuple[str, UUID, list[TopicPartition]]]:
     """Yield runs of partitions of one topic, in the given order."""
     for (name, topic_id), run in groupby(
-        wanted, key=lambda each: (each.topic, wanted[each].topic_id)
+        fetches, key=lambda partition: (partition.topic, fetches[partition].topic_id)
     ):
         yield name, topic_id, list(run)
 

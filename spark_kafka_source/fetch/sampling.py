@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from spark_kafka_source.client import LEADER, Broker, KafkaClient, Told, ask_each
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
-from spark_kafka_source.fetch.request import FETCH_BY_NAME, fetch_topics, wanted_from
+from spark_kafka_source.fetch.request import FETCH_BY_NAME, fetch_topics, partition_fetches
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 from spark_kafka_source.records import batches
 from spark_kafka_source.topic_partition import TopicPartition
@@ -27,11 +27,11 @@ async def sampled_bytes_per_offset(
     """
 
     def request(asked: Sequence[TopicPartition]) -> FetchRequest:
-        offsets = {each: positions[each] for each in asked}
-        topics = fetch_topics(wanted_from(client.cluster, offsets, SAMPLE_BYTES))
+        offsets = {partition: positions[partition] for partition in asked}
+        topics = fetch_topics(partition_fetches(client.cluster, offsets, SAMPLE_BYTES))
         return FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=_ANSWER_BYTES, topics=topics)
 
-    found = await ask_each(
+    samples = await ask_each(
         client,
         "Fetch of a sample",
         LEADER,
@@ -40,16 +40,16 @@ async def sampled_bytes_per_offset(
         answers=_samples,
         max_version=FETCH_BY_NAME,  # Answers with topic ids would need a look-up of the names.
     )
-    return {each: size for each, size in found.items() if size}
+    return {partition: size for partition, size in samples.items() if size}
 
 
 def _samples(answer: FetchResponse, _: Broker) -> Iterator[Told[TopicPartition, float]]:
     for topic in answer.responses:
-        for each in topic.partitions:
-            where = TopicPartition(topic.topic, each.partition_index)
+        for partition in topic.partitions:
+            where = TopicPartition(topic.topic, partition.partition_index)
             # The task reports lost and corrupt records.
-            code = 0 if each.error_code == OFFSET_OUT_OF_RANGE.code else each.error_code
-            yield Told(where, _bytes_per_offset(each, where), code)
+            code = 0 if partition.error_code == OFFSET_OUT_OF_RANGE.code else partition.error_code
+            yield Told(where, _bytes_per_offset(partition, where), code)
 
 
 def _bytes_per_offset(fetched: PartitionData, where: TopicPartition) -> float:

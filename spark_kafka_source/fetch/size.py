@@ -63,9 +63,9 @@ class FetchSize:
 
     def of_answer(self, positions: Sequence[Position], most_bytes: int) -> int:
         """Return the bytes to ask for in all: at most `most_bytes`, or a cut batch's size."""
-        if any(each.end is not None for each in positions):
+        if any(position.end is not None for position in positions):
             most_bytes = min(most_bytes, self.answer_bytes)
-        return max([most_bytes, *(each.batch_bytes for each in positions)])
+        return max([most_bytes, *(position.batch_bytes for position in positions)])
 
     def first_of(self, positions: Iterable[Position]) -> Iterator[Position]:
         """Yield the positions for the next fetch. Ranges are limited to those that may fit."""

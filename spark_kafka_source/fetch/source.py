@@ -7,7 +7,7 @@ from dataclasses import replace
 from spark_kafka_source.client import LONGEST_SILENCE_MS, Asked, Broker, KafkaClient, Log, NextTry
 from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.positions import Position
-from spark_kafka_source.fetch.request import Wanted, highest_version
+from spark_kafka_source.fetch.request import PartitionFetch, highest_version
 from spark_kafka_source.fetch.session import FetchSession
 from spark_kafka_source.fetch.size import FetchSize
 from spark_kafka_source.net import Deadline
@@ -28,7 +28,7 @@ class Source:
         self.session = FetchSession(is_kept=keeps_session)
         self.size = FetchSize(config)
         self.asked: Asked[FetchResponse] | None = None
-        self.wanted: Mapping[TopicPartition, Wanted] = {}
+        self.fetches: Mapping[TopicPartition, PartitionFetch] = {}
         self.asked_at_seconds = 0.0
         self.overdue_at_seconds = 0.0
         self.next_try = NextTry(client.pause_seconds)
@@ -46,10 +46,11 @@ class Source:
         """Send a fetch for as many positions as may fit, with at most `most_bytes` in all."""
         logs = {position.topic_partition: log for position, log in positions}
         chosen = list(self.size.first_of(position for position, _ in positions))
-        self.wanted = {
-            each.topic_partition: self._wanted(each, logs[each.topic_partition]) for each in chosen
+        self.fetches = {
+            position.topic_partition: self._fetch_of(position, logs[position.topic_partition])
+            for position in chosen
         }
-        request = self.session.request(self.wanted)
+        request = self.session.request(self.fetches)
         request.max_bytes = self.size.of_answer(chosen, most_bytes)
         request.rack_id = rack_id
         self._send(request, deadline)
@@ -59,7 +60,7 @@ class Source:
         self.asked = None
         if self.session.is_open and self.next_try.is_due:
             # If an answer is still to come, this closes its connection and opens another.
-            self.wanted = {}
+            self.fetches = {}
             self._send(self.session.closing(), deadline)
 
     def add_time(self, seconds: float) -> None:
@@ -69,9 +70,9 @@ class Source:
             at_seconds = self.asked.deadline.at_seconds + seconds
             self.asked.deadline = replace(self.asked.deadline, at_seconds=at_seconds)
 
-    def _wanted(self, position: Position, log: Log) -> Wanted:
+    def _fetch_of(self, position: Position, log: Log) -> PartitionFetch:
         _, topic_id, leader_epoch = log
-        return Wanted(
+        return PartitionFetch(
             topic_id,
             FetchPartition(
                 partition=position.topic_partition.partition,
@@ -85,7 +86,7 @@ class Source:
         request.max_wait_ms = self._config.fetch_max_wait_ms
         request.min_bytes = self._config.fetch_min_bytes
         request.isolation_level = self._config.isolation_level
-        version = highest_version(each.topic_id for each in self.wanted.values())
+        version = highest_version(fetch.topic_id for fetch in self.fetches.values())
         held_seconds = (self._config.fetch_max_wait_ms + LONGEST_SILENCE_MS) / 1000
         self.asked_at_seconds = time.monotonic()
         self.overdue_at_seconds = self.asked_at_seconds + held_seconds

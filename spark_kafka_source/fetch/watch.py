@@ -13,7 +13,7 @@ from spark_kafka_source.client import Asked, Broker, KafkaClient
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.fetch.config import FetchConfig
-from spark_kafka_source.fetch.request import fetch_topics, highest_version, wanted_from
+from spark_kafka_source.fetch.request import fetch_topics, highest_version, partition_fetches
 from spark_kafka_source.net import Deadline, refuses_login, wait_for
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.topic_partition import TopicPartition
@@ -76,12 +76,12 @@ class Watch:
     async def _news(self, ends: Mapping[TopicPartition, int], seconds: float) -> bool:
         await self._hold(ends)
         deadline = Deadline.after_ms(int(seconds * 1000))  # The time to connect does not count.
-        while not (over := [each for each in self._held.values() if each.asked.is_over()]):
+        while not (over := [held for held in self._held.values() if held.asked.is_over()]):
             if deadline.expired or not self._held:
                 break
-            waiting = [each.asked for each in self._held.values()]
-            await wait_for(waiting, Deadline.first(deadline, *(each.deadline for each in waiting)))
-        self._held = {broker: each for broker, each in self._held.items() if each not in over}
+            waiting = [held.asked for held in self._held.values()]
+            await wait_for(waiting, Deadline.first(deadline, *(held.deadline for held in waiting)))
+        self._held = {broker: held for broker, held in self._held.items() if held not in over}
         has_news = False
         for held in over:
             if _has_news(held.asked.answer()):
@@ -89,7 +89,7 @@ class Watch:
             elif (time.monotonic() - held.since_seconds) * 1000 < self._held_ms / 2:
                 self.useful = False
                 self.close()
-        is_asked_everywhere = all(each.asked.is_sent for each in self._held.values())
+        is_asked_everywhere = all(held.asked.is_sent for held in self._held.values())
         return has_news or not self.useful or not is_asked_everywhere
 
     async def _hold(self, ends: Mapping[TopicPartition, int]) -> None:
@@ -99,33 +99,33 @@ class Watch:
             led: dict[Broker, dict[TopicPartition, int]] = defaultdict(dict)
             for where, (leader, _) in (await self._client.leaders(ends, deadline)).items():
                 led[leader][where] = ends[where]
-            self._requests = {leader: self._request(mine) for leader, mine in led.items()}
+            self._requests = {leader: self._request(offsets) for leader, offsets in led.items()}
             self._ends = ends
         for broker in self._held.keys() - self._requests.keys():
             del self._held[broker]
         for broker, request in self._requests.items():
             held = self._held.get(broker)
             if held is None or held.request != request:
-                if held and held.asked.is_here():
+                if held and held.asked.advance():
                     held.asked.answer()  # Then the connection is free again.
                 version = highest_version(topic.topic_id for topic in request.topics)
                 asked = self._client.ask(request, broker, deadline, max_version=version)
                 self._held[broker] = _Held(request, asked, time.monotonic())
         connected_by = Deadline.after_ms(_LONGEST_CONNECTING_MS)
-        asked_now = [each.asked for each in self._held.values()]
-        while connecting := [each for each in asked_now if not (each.is_here() or each.is_sent)]:
+        asked_now = [held.asked for held in self._held.values()]
+        while connecting := [held for held in asked_now if not (held.advance() or held.is_sent)]:
             if connected_by.expired:
                 break
             await wait_for(connecting, connected_by)
 
     def _request(self, ends: Mapping[TopicPartition, int]) -> FetchRequest:
-        wanted = wanted_from(self._client.cluster, ends, _AS_LITTLE_AS_POSSIBLE)
+        fetches = partition_fetches(self._client.cluster, ends, _AS_LITTLE_AS_POSSIBLE)
         return FetchRequest(
             max_wait_ms=self._held_ms,
             min_bytes=1,
             max_bytes=_AS_LITTLE_AS_POSSIBLE,
             isolation_level=self._config.isolation_level,
-            topics=fetch_topics(wanted),
+            topics=fetch_topics(fetches),
         )
 
 

@@ -2,7 +2,8 @@
 
 https://cwiki.apache.org/confluence/display/KAFKA/Kafka+Client-side+Assignment+Proposal, with
 cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), static members
-(KIP-345), reasons (KIP-800) and leaders that need not assign (KIP-814).
+(KIP-345), reasons (KIP-800) and leaders that need not assign (KIP-814). The module is long because
+the thread that polls and the thread that asks the coordinator share one state, told here in full.
 """
 
 import logging
@@ -18,15 +19,21 @@ from spark_kafka_source.groups.assignors import (
     RebalanceProtocol,
     Subscription,
 )
-from spark_kafka_source.groups.assignors.given import check_user_data
+from spark_kafka_source.groups.assignors.custom import check_user_data
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError, R
+from spark_kafka_source.groups.error_reactions import Reaction
 from spark_kafka_source.groups.leader import TopicWatch, divide
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
-from spark_kafka_source.groups.membership import UNTIL_WOKEN_SECONDS, IsReady, Membership, Say, Step
-from spark_kafka_source.groups.reactions import Reaction
+from spark_kafka_source.groups.membership import (
+    UNTIL_WOKEN_SECONDS,
+    IsReady,
+    Membership,
+    SendLeave,
+    Step,
+)
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
@@ -69,6 +76,19 @@ _JOINING = (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
 _IN_GENERATION = (State.ASSIGNED, State.STABLE)
 
 
+# How a poll or an answer changes the state:
+#
+#              poll                 JoinGroup's answer               SyncGroup's answer
+#   UNJOINED ------> PREPARING_REBALANCE -----> COMPLETING_REBALANCE -----> ASSIGNED
+#      ^                  ^      ^                       |                      | poll takes the
+#      |                  |      +-- error: try again ---+                      | assignment over
+#      |                  |                                                     v
+#      |                  +------- poll, if the member has to rejoin -------- STABLE
+#      |
+#      +-- from any state: the generation or the member id is lost, no poll came in time,
+#          or a join failed with an error that the next poll raises
+#
+#   FENCED: from any state, if another member has this instance id
 class ClassicMembership(Membership):
     """A member of the classic protocol. `topics_of` returns the partitions to divide."""
 
@@ -92,10 +112,10 @@ class ClassicMembership(Membership):
         self._member_id = NO_MEMBER_ID
         self._generation_id = NO_GENERATION
         self._protocol_name = ""
-        self._joined_with: frozenset[str] = frozenset()
+        self._joined_topics: frozenset[str] = frozenset()
         self._rejoin_reason: str | None = None
         self._join_reason: str | None = None
-        self._assigned = Assignment(())
+        self._received = Assignment(())
         self._subscription: frozenset[str] = frozenset()
         # Only the leader watches the topics.
         self._watch: TopicWatch | None = None
@@ -104,7 +124,7 @@ class ClassicMembership(Membership):
     def is_cooperative(self) -> bool:
         """Whether members keep partitions during a rebalance: true if all assignors support it."""
         assignors = self._assignors.values()
-        return all(each.protocol is RebalanceProtocol.COOPERATIVE for each in assignors)
+        return all(assignor.protocol is RebalanceProtocol.COOPERATIVE for assignor in assignors)
 
     @property
     def member(self) -> Member | None:
@@ -147,24 +167,27 @@ class ClassicMembership(Membership):
         """Give up partitions before joining, or take over an assignment."""
         with self._changed:
             if self.state is State.ASSIGNED:
-                return Step(self._take_over, self.assignment - frozenset(self._assigned.partitions))
+                revoked = self.assignment - frozenset(self._received.partitions)
+                return Step(self._take_assignment, revoked)
             if self.state is State.UNJOINED and self._subscription:
-                return Step(self._prepare, joins=True)
+                return Step(self._prepare_to_join, joins=True)
             if self.state is State.STABLE and self._wants_to_rejoin():
-                return Step(self._prepare, self._given_up_before_joining(), joins=True)
+                return Step(self._prepare_to_join, self._given_up_before_joining(), joins=True)
             return None
 
     def _given_up_before_joining(self) -> frozenset[TopicPartition]:
         if not self.is_cooperative:
             return self.assignment
-        return frozenset(each for each in self.assignment if each.topic not in self._subscription)
+        return frozenset(
+            where for where in self.assignment if where.topic not in self._subscription
+        )
 
     def _wants_to_rejoin(self) -> bool:
-        if self._subscription != self._joined_with:
+        if self._subscription != self._joined_topics:
             self._rejoin_reason = self._rejoin_reason or "the subscription has changed"
         return self._rejoin_reason is not None
 
-    async def _prepare(self, first_error: FirstError) -> None:
+    async def _prepare_to_join(self, first_error: FirstError) -> None:
         with self._changed:
             was_in_generation = self._generation_id != NO_GENERATION
         if not was_in_generation:
@@ -181,18 +204,18 @@ class ClassicMembership(Membership):
             # first.
             if is_in_generation or not self.assignment:
                 self._join_reason, self._rejoin_reason = self._rejoin_reason, None
-                self._joined_with = self._subscription
+                self._joined_topics = self._subscription
                 if self.state in (State.UNJOINED, State.STABLE):
                     self.state = State.PREPARING_REBALANCE
                 self._coordinator.wakeup.wake()
 
-    async def _take_over(self, first_error: FirstError) -> None:
+    async def _take_assignment(self, first_error: FirstError) -> None:
         with self._changed:
             if self.state is not State.ASSIGNED:
                 return
-            assigned, generation_id = self._assigned, self._generation_id
+            assigned, generation_id = self._received, self._generation_id
         partitions = frozenset(assigned.partitions)
-        if {each.topic for each in partitions} <= self._subscription:
+        if {partition.topic for partition in partitions} <= self._subscription:
             revoked = self.assignment - partitions
             if revoked:
                 await first_error.tell(self._listener.revoked, revoked)
@@ -214,29 +237,29 @@ class ClassicMembership(Membership):
 
     def _unsubscribe(self) -> None:
         self.assignment, self._rejoin_reason = frozenset(), None
-        self._subscription = self._joined_with = frozenset()
-        self._lose()
+        self._subscription = self._joined_topics = frozenset()
+        self._lose_place()
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self) -> Conversation[None] | float:
+    def _next_request(self) -> Conversation[None] | float:
         if self.state in _JOINING:
             return self._join(self._join_request())
         if self.state not in _IN_GENERATION:
             return UNTIL_WOKEN_SECONDS
         wait_seconds = self._heartbeat_seconds()
         if wait_seconds <= 0:
-            return self._beat()
+            return self._send_heartbeat()
         if self._watch is not None and self.state is State.STABLE:
             look_seconds = self._watch.due_seconds - self._clock()
             if look_seconds <= 0:
-                return self._look(self._watch, self._watch.due_topics())
+                return self._look_for_changes(self._watch, self._watch.due_topics())
             wait_seconds = min(wait_seconds, look_seconds)
         return wait_seconds
 
     async def _join(self, request: JoinGroupRequest) -> None:
         """Join the next generation, and get this member's assignment in it."""
-        joined = await self._ask_all(request, self._check_joined)
+        joined = await self._ask_with_all_members(request, self._check_joined)
         watch, assignments = None, list[SyncGroupRequestAssignment]()
         if joined.leader == joined.member_id:
             divided, assignments = await divide(
@@ -253,7 +276,7 @@ class ClassicMembership(Membership):
                 # Racks matter only to a leader that is in a rack itself, as in Kafka's client.
                 by_rack=bool(self._config.client_rack),
             )
-        with self._taking_in():
+        with self._accepting_answer():
             self.state = State.COMPLETING_REBALANCE
             self._member_id, self._generation_id = joined.member_id, joined.generation_id
             self._protocol_name = joined.protocol_name or ""
@@ -270,24 +293,24 @@ class ClassicMembership(Membership):
             joined.protocol_name,
             assignments,
         )
-        synced = await self._ask_all(sync, self._check_synced)
+        synced = await self._ask_with_all_members(sync, self._check_synced)
         # The assignment has no bytes at all if the leader does not know the member.
         empty = not synced.assignment
         assigned = Assignment(()) if empty else Assignment.decode(synced.assignment)
-        with self._taking_in():
-            self.state, self._assigned = State.ASSIGNED, assigned
-            self._heard()
-            self._news.wake()
+        with self._accepting_answer():
+            self.state, self._received = State.ASSIGNED, assigned
+            self._plan_heartbeat()
+            self._poll_wakeup.wake()
 
-    async def _ask_all(self, request: Request[R], check: Callable[[R], None]) -> R:
-        """Ask what the coordinator answers once all members have asked the same."""
+    async def _ask_with_all_members(self, request: Request[R], check: Callable[[R], None]) -> R:
+        """Send a request that the coordinator answers once all members have sent it."""
         longest_ms = self._config.max_poll_interval_ms + _AFTER_REBALANCE_TIMEOUT_MS
         return await self._coordinator.ask(
             request, Deadline.after_ms(longest_ms), check, is_held=True
         )
 
     def _join_request(self) -> JoinGroupRequest:
-        topics = tuple(sorted(self._joined_with))
+        topics = tuple(sorted(self._joined_topics))
         return JoinGroupRequest(
             group_id=self._group_id,
             session_timeout_ms=self._config.session_timeout_ms,
@@ -315,7 +338,7 @@ class ClassicMembership(Membership):
 
     def _check_joined(self, response: JoinGroupResponse) -> None:
         if response.error_code == _MEMBER_ID_REQUIRED:
-            with self._taking_in():
+            with self._accepting_answer():
                 self._member_id = response.member_id
         self._check(response.error_code, "JoinGroup")
         self._check_protocol("JoinGroup", response.protocol_type, PROTOCOL_TYPE)
@@ -335,19 +358,19 @@ class ClassicMembership(Membership):
         if found is not None and found != expected:
             self._check(_INCONSISTENT, what, f"found {found!r}, expected {expected!r}")
 
-    async def _beat(self) -> None:
+    async def _send_heartbeat(self) -> None:
         request = HeartbeatRequest(
             self._group_id, self._generation_id, self._member_id, self._group_instance_id
         )
         deadline = Deadline.after_ms(self._config.session_timeout_ms)
-        await self._coordinator.ask(request, deadline, self._check_beat)
-        with self._taking_in():
-            self._heard()
+        await self._coordinator.ask(request, deadline, self._check_heartbeat)
+        with self._accepting_answer():
+            self._plan_heartbeat()
 
-    def _check_beat(self, response: HeartbeatResponse) -> None:
+    def _check_heartbeat(self, response: HeartbeatResponse) -> None:
         self._check(response.error_code, "Heartbeat")
 
-    def _farewell_to_say(self, reason: str) -> Say | None:
+    def _how_to_leave(self, reason: str) -> SendLeave | None:
         if self._member_id == NO_MEMBER_ID or self._group_instance_id is not None:
             return None
         return partial(self._leave_group, MemberIdentity(self._member_id, reason=reason))
@@ -361,25 +384,25 @@ class ClassicMembership(Membership):
             await self._coordinator.ask(alone, deadline, self._check_left)
 
     def _check_left(self, response: LeaveGroupResponse) -> None:
-        for code in (response.error_code, *(each.error_code for each in response.members)):
+        for code in (response.error_code, *(member.error_code for member in response.members)):
             self._check(code, "LeaveGroup")
 
-    def _react(self, found: Reaction) -> None:
-        if found is Reaction.REBALANCE:
+    def _react(self, reaction: Reaction) -> None:
+        if reaction is Reaction.REBALANCE:
             if self.state in _IN_GENERATION:
                 self._rejoin_reason = self._rejoin_reason or "the group is rebalancing"
-        elif found is Reaction.LOSE_GENERATION:
+        elif reaction is Reaction.LOSE_GENERATION:
             self._lose_generation()
-        elif found is Reaction.LOSE_MEMBER:
-            self._lose()
-        elif found is Reaction.FENCED:
-            self._lose()
+        elif reaction is Reaction.LOSE_MEMBER:
+            self._lose_place()
+        elif reaction is Reaction.FENCED:
+            self._lose_place()
             self.state = State.FENCED
         elif self.state in _JOINING:
-            is_raised = found is Reaction.RAISE
+            is_raised = reaction is Reaction.RAISE
             self.state = State.UNJOINED if is_raised else State.PREPARING_REBALANCE
 
-    def _lose(self) -> None:
+    def _lose_place(self) -> None:
         self._lose_generation()
         self._member_id = NO_MEMBER_ID
 
@@ -394,7 +417,7 @@ class ClassicMembership(Membership):
     def _is_member(self) -> bool:
         return self.state in _IN_GENERATION
 
-    async def _look(self, watch: TopicWatch, topics: Collection[str]) -> None:
+    async def _look_for_changes(self, watch: TopicWatch, topics: Collection[str]) -> None:
         """Let the leader join again if the partitions of its topics have changed."""
         try:
             # Heartbeats wait for the answer, so the session must not end before it.
@@ -407,4 +430,4 @@ class ClassicMembership(Membership):
             changed = watch.changed(topics, cluster)
             if changed and self._watch is watch:
                 self._rejoin_reason = f"the partitions of {', '.join(changed)} have changed"
-                self._news.wake()
+                self._poll_wakeup.wake()

@@ -13,18 +13,24 @@ from functools import partial
 
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator
+from spark_kafka_source.groups.error_reactions import Reaction
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, NamesOf
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.membership import UNTIL_WOKEN_SECONDS, IsReady, Membership, Say, Step
-from spark_kafka_source.groups.reactions import Reaction
+from spark_kafka_source.groups.membership import (
+    UNTIL_WOKEN_SECONDS,
+    IsReady,
+    Membership,
+    SendLeave,
+    Step,
+)
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +58,7 @@ class ConsumerState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Subscription:
     """The subscription of a member: topics, and a pattern that the coordinator matches."""
 
     topics: frozenset[str] = frozenset()
@@ -62,6 +68,20 @@ class _Wanted:
         return bool(self.topics or self.regex)
 
 
+# How a poll or the answer to a heartbeat changes the state:
+#
+#                 poll             a target            poll takes it over
+#   UNSUBSCRIBED ------> JOINING -----------> RECONCILING ------> ACKNOWLEDGING
+#                        ^     |                ^     ^                |     |
+#                        |     | an empty one   |     +- a new target -+     |
+#                   poll |     v                |                            | the answer
+#                        |   STABLE ------------+ a new target               | to its
+#                        |     ^                                             | heartbeat
+#                        |     +---------------------------------------------+
+#                     FENCED   from any state: the coordinator does not know the member,
+#                              or no poll came in time
+#
+#   FATAL: from any state, if another member has this instance id
 class ConsumerMembership(Membership):
     """A member of KIP-848's protocol.
 
@@ -85,9 +105,9 @@ class ConsumerMembership(Membership):
         # The member id lasts as long as the consumer does (KIP-1082).
         self._member_id = str(uuid.uuid4())
         self._epoch = _JOIN_EPOCH
-        self._wanted = _Wanted()
-        # The subscription in the last heartbeat. None: the next heartbeat is a full one.
-        self._told: _Wanted | None = None
+        self._subscription = _Subscription()
+        # The subscription in the last heartbeat. With None the next heartbeat is a full one.
+        self._sent: _Subscription | None = None
         self._target: Owned = _NOTHING
         self._owned: Owned = _NOTHING
 
@@ -107,7 +127,7 @@ class ConsumerMembership(Membership):
         The coordinator matches the pattern.
         """
         with self._changed:
-            self._wanted = _Wanted(frozenset(topics), regex)
+            self._subscription = _Subscription(frozenset(topics), regex)
             self._coordinator.wakeup.wake()
 
     def rejoin(self, reason: str) -> None:
@@ -115,19 +135,19 @@ class ConsumerMembership(Membership):
         logger.warning("Group %r: its coordinator decides when to rebalance", self._group_id)
 
     def _next_step(self) -> Step | None:
-        """Return the next step: join, reconcile with the target, or give up what is lost."""
+        """Return the next step: join, reconcile with the target, or give up lost partitions."""
         with self._changed:
             is_new = self.state is ConsumerState.UNSUBSCRIBED
-            if self.state is ConsumerState.FENCED or (is_new and self._wanted):
+            if self.state is ConsumerState.FENCED or (is_new and self._subscription):
                 return Step(self._join, joins=is_new)
             if self.state is ConsumerState.RECONCILING:
                 # Keep the target of this moment: it may change before the step runs.
-                revoked = frozenset(self._named(self._owned - self._target))
+                revoked = frozenset(self._partitions(self._owned - self._target))
                 return Step(partial(self._reconcile, self._target), revoked)
             return None
 
     async def _join(self, first_error: FirstError) -> None:
-        """Give up what is lost, and ask to be a member."""
+        """Give up lost partitions, and ask to be a member."""
         await self._tell_lost(first_error)
         self._owned = _NOTHING
         with self._changed:
@@ -135,28 +155,28 @@ class ConsumerMembership(Membership):
                 self.state = ConsumerState.JOINING
             self._coordinator.wakeup.wake()
 
-    def _own(self, owned: Owned) -> None:
+    def _set_owned(self, owned: Owned) -> None:
         self._owned = owned
-        self.assignment = frozenset(self._named(owned))
+        self.assignment = frozenset(self._partitions(owned))
 
-    def _named(self, owned: Owned) -> list[TopicPartition]:
-        return [TopicPartition(self._names[topic_id], each) for topic_id, each in owned]
+    def _partitions(self, owned: Owned) -> list[TopicPartition]:
+        return [TopicPartition(self._names[topic_id], number) for topic_id, number in owned]
 
     async def _reconcile(self, target: Owned, first_error: FirstError) -> None:
         """Give up partitions that are not in the target, then take the new ones."""
         revoked, added = self._owned - target, target - self._owned
         if revoked:
-            await first_error.tell(self._listener.revoked, self._named(revoked))
-            self._own(self._owned - revoked)
+            await first_error.tell(self._listener.revoked, self._partitions(revoked))
+            self._set_owned(self._owned - revoked)
         with self._changed:
             is_lost = self.state is not ConsumerState.RECONCILING
         if not is_lost:
             before = self._owned
-            self._own(target)
+            self._set_owned(target)
             try:
-                await first_error.tell(self._listener.assigned, self._named(added))
+                await first_error.tell(self._listener.assigned, self._partitions(added))
             except BaseException:  # A Ctrl-C or a cancellation. The next poll tells it again.
-                self._own(before)
+                self._set_owned(before)
                 raise
             with self._changed:
                 # The target may have changed meanwhile. Another step then takes it over.
@@ -165,47 +185,49 @@ class ConsumerMembership(Membership):
                     self._coordinator.wakeup.wake()
 
     def _unsubscribe(self) -> None:
-        self._own(_NOTHING)
-        self._wanted = _Wanted()
-        self._lose()
+        self._set_owned(_NOTHING)
+        self._subscription = _Subscription()
+        self._lose_place()
         self.state = ConsumerState.UNSUBSCRIBED
 
     # -- in the thread that talks to the coordinator -----------------------------------------------
 
-    def _next(self) -> Conversation[None] | float:
+    def _next_request(self) -> Conversation[None] | float:
         if not self._may_be_known:
             return UNTIL_WOKEN_SECONDS
-        joins = self.state is ConsumerState.JOINING and self._told is None
+        joins = self.state is ConsumerState.JOINING and self._sent is None
         acknowledges = self.state is ConsumerState.ACKNOWLEDGING
-        has_news = self._told not in (None, self._wanted)
+        has_news = self._sent not in (None, self._subscription)
         wait_seconds = self._heartbeat_seconds()
         if wait_seconds > 0 and not (joins or acknowledges or has_news):
             return wait_seconds
-        return self._beat(self._heartbeat_request(), acknowledges=acknowledges)
+        return self._send_heartbeat(self._heartbeat_request(), acknowledges=acknowledges)
 
     @property
     def _may_be_known(self) -> bool:
-        """Whether the coordinator may know the member. It may have taken in a lost request."""
+        """Whether the coordinator may know the member, also from a request without an answer."""
         return self.state is ConsumerState.JOINING or self._is_member
 
-    async def _beat(self, request: ConsumerGroupHeartbeatRequest, *, acknowledges: bool) -> None:
-        """Send a heartbeat, and take in the epoch and the target in its answer."""
+    async def _send_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, *, acknowledges: bool
+    ) -> None:
+        """Send a heartbeat, and store the epoch and the target in its answer."""
         response = await self._coordinator.ask(
-            request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS), self._check_beat
+            request, Deadline.after_ms(_HEARTBEAT_TIMEOUT_MS), self._check_heartbeat
         )
         target = None
         if response.assignment is not None:
-            target = await self._looked_up(response.assignment.topic_partitions)
-        with self._taking_in():
-            self._heard(max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS))
+            target = await self._with_known_topics(response.assignment.topic_partitions)
+        with self._accepting_answer():
+            self._plan_heartbeat(max(response.heartbeat_interval_ms, _SHORTEST_INTERVAL_MS))
             self._epoch = response.member_epoch
             self._member_id = response.member_id or self._member_id
             if acknowledges and self.state is ConsumerState.ACKNOWLEDGING:
                 self.state = ConsumerState.STABLE
             if target is not None:
-                self._aim_at(target, joins=request.member_epoch == _JOIN_EPOCH)
+                self._set_target(target, joins=request.member_epoch == _JOIN_EPOCH)
 
-    def _check_beat(self, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _check_heartbeat(self, response: ConsumerGroupHeartbeatResponse) -> None:
         self._check(response.error_code, "ConsumerGroupHeartbeat", response.error_message)
 
     def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
@@ -216,37 +238,38 @@ class ConsumerMembership(Membership):
         request = ConsumerGroupHeartbeatRequest(
             self._group_id, self._member_id, self._epoch, self._group_instance_id
         )
-        says_all, told = self._told is None, self._told or _Wanted()
-        if says_all:
+        is_full, sent = self._sent is None, self._sent or _Subscription()
+        if is_full:
             request.rack_id = self._config.client_rack or None
             request.rebalance_timeout_ms = self._config.max_poll_interval_ms
             request.server_assignor = self._config.group_remote_assignor or None
-        if says_all or self._wanted.topics != told.topics:
-            request.subscribed_topic_names = sorted(self._wanted.topics)
-        if self._wanted.regex != told.regex:
-            request.subscribed_topic_regex = self._wanted.regex or ""
+        if is_full or self._subscription.topics != sent.topics:
+            request.subscribed_topic_names = sorted(self._subscription.topics)
+        if self._subscription.regex != sent.regex:
+            request.subscribed_topic_regex = self._subscription.regex or ""
         if self._epoch == _JOIN_EPOCH:
             request.topic_partitions = []
-        elif says_all or self.state is ConsumerState.ACKNOWLEDGING:
-            request.topic_partitions = _by_topic(self._owned)
-        self._told = self._wanted
+        elif is_full or self.state is ConsumerState.ACKNOWLEDGING:
+            by_topic = partitions_by_topic(sorted(self._owned))
+            request.topic_partitions = [TopicPartitions(*topic) for topic in by_topic.items()]
+        self._sent = self._subscription
         return request
 
-    def _aim_at(self, target: Owned, *, joins: bool) -> None:
+    def _set_target(self, target: Owned, *, joins: bool) -> None:
         self._target = target
         if target != self._owned or joins:
             self.state = ConsumerState.RECONCILING
-            self._news.wake()
+            self._poll_wakeup.wake()
         elif self.state is ConsumerState.JOINING:
             self.state = ConsumerState.STABLE
 
-    async def _looked_up(self, assigned: Iterable[TopicPartitions]) -> Owned:
+    async def _with_known_topics(self, assigned: Iterable[TopicPartitions]) -> Owned:
         """Return the assigned partitions of topics whose names are known.
 
         If a name is not known, the next heartbeat is a full one, and the coordinator answers with
         the whole assignment again.
         """
-        ids = {each.topic_id for each in assigned}
+        ids = {topic.topic_id for topic in assigned}
         unknown = ids - self._names.keys()
         if unknown:
             self._names.update(await self._names_of(unknown, Deadline.after_ms(LONGEST_LOOKUP_MS)))
@@ -254,35 +277,35 @@ class ConsumerMembership(Membership):
         if missing:
             ids_shown = ", ".join(map(str, missing))
             logger.info("Group %r: no broker knows topics %s yet", self._group_id, ids_shown)
-            self._told = None
+            self._sent = None
         return frozenset(
-            (each.topic_id, partition)
-            for each in assigned
-            if each.topic_id in self._names
-            for partition in each.partitions
+            (topic.topic_id, partition)
+            for topic in assigned
+            if topic.topic_id in self._names
+            for partition in topic.partitions
         )
 
-    def _farewell_to_say(self, reason: str) -> Say | None:
-        """Return how to leave the group, also for a static member. KIP-848 has no reasons."""
+    def _how_to_leave(self, reason: str) -> SendLeave | None:
+        """Return the conversation that leaves, also for a static member. KIP-848 has no reasons."""
         if not self._may_be_known:
             return None
         epoch = _LEAVE_EPOCH if self._group_instance_id is None else _LEAVE_STATIC_EPOCH
         request = ConsumerGroupHeartbeatRequest(
             self._group_id, self._member_id, epoch, self._group_instance_id
         )
-        return lambda deadline: self._coordinator.ask(request, deadline, self._check_beat)
+        return lambda deadline: self._coordinator.ask(request, deadline, self._check_heartbeat)
 
-    def _react(self, found: Reaction) -> None:
-        self._told = None
-        if found is Reaction.LOSE_MEMBER:
-            self._lose()
-        elif found is Reaction.FENCED:
-            self._lose()
+    def _react(self, reaction: Reaction) -> None:
+        self._sent = None
+        if reaction is Reaction.LOSE_MEMBER:
+            self._lose_place()
+        elif reaction is Reaction.FENCED:
+            self._lose_place()
             self.state = ConsumerState.FATAL
 
-    def _lose(self) -> None:
+    def _lose_place(self) -> None:
         self.state = ConsumerState.FENCED
-        self._epoch, self._told, self._target = _JOIN_EPOCH, None, _NOTHING
+        self._epoch, self._sent, self._target = _JOIN_EPOCH, None, _NOTHING
 
     @property
     def _is_fenced(self) -> bool:
@@ -291,10 +314,3 @@ class ConsumerMembership(Membership):
     @property
     def _is_member(self) -> bool:
         return self._epoch > _JOIN_EPOCH
-
-
-def _by_topic(owned: Owned) -> list[TopicPartitions]:
-    by_topic: dict[uuid.UUID, list[int]] = {}
-    for topic_id, partition in sorted(owned):
-        by_topic.setdefault(topic_id, []).append(partition)
-    return [TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic.items()]

@@ -1,4 +1,4 @@
-"""The coordinator of a group, as one member asks it."""
+"""The requests of one member to the coordinator of its group."""
 
 import time
 from collections.abc import Callable
@@ -17,16 +17,16 @@ OnRequest = Callable[[Request[Any], float, Exception | None], None]
 
 
 class InterruptedRequestError(Exception):
-    """The member has left since it asked, so nobody wants the answer."""
+    """The member has left since it sent the request, so the answer no longer counts."""
 
 
 class Coordinator:
-    """The coordinator of a group. One thread asks it, and another may interrupt that."""
+    """The requests to the coordinator of a group, by one thread. Another may interrupt them."""
 
     def __init__(
         self, client: KafkaClient, group_id: str, on_request: OnRequest = lambda *_: None
     ) -> None:
-        """Take over `client`: nobody else may use it from now on, and `close` closes it."""
+        """Own `client`: no other code may use it from now on, and `close` closes it."""
         self.client = client
         self.pause_seconds = client.pause_seconds
         self.wakeup = Wakeup()
@@ -44,7 +44,7 @@ class Coordinator:
         *,
         is_held: bool = False,
     ) -> R:
-        """Ask once. Return the answer if `check` raises no error for it.
+        """Send a request once. Return the answer if `check` raises no error for it.
 
         `is_held` marks a request whose answer the coordinator holds back. Any other request must
         also be answered within `request.timeout.ms`, or the next one looks for the coordinator
@@ -53,50 +53,50 @@ class Coordinator:
         self.asked = request
         began_seconds = time.monotonic()
 
-        def tell(error: Exception | None) -> None:
+        def report(error: Exception | None) -> None:
             self._on_request(request, (time.monotonic() - began_seconds) * 1000, error)
 
         try:
             answer = await self._answer_to(request, deadline, is_held=is_held)
             check(answer)
-        except (ClosedError, InterruptedRequestError):  # Nobody wants it any more.
+        except (ClosedError, InterruptedRequestError):  # The answer no longer counts.
             raise
         except Exception as error:
             if isinstance(error, KafkaError):
                 self.client.recover(error)
-            tell(error)
+            report(error)
             raise
-        tell(None)
+        report(None)
         return answer
 
     async def _answer_to(self, request: Request[R], deadline: Deadline, *, is_held: bool) -> R:
-        """Send a request, and wait for its answer until nobody wants it any more.
+        """Send a request, and wait for its answer until `interrupt`.
 
         If the coordinator is silent and the group has another one by now, give the request up.
         """
         coordinator = await self.client.coordinator(self._key, deadline)
         await self.client.wait_out_throttle(coordinator.address, deadline)
         self._raise_if_interrupted()
-        asked = self.client.ask(request, coordinator, deadline, is_held=is_held)
-        is_still = partial(self.client.still_coordinates, coordinator, self._key)
-        answer = Running(self.client.answer_of(asked, is_still))
+        request_ = self.client.ask(request, coordinator, deadline, is_held=is_held)
+        keeps_role = partial(self.client.still_coordinates, coordinator, self._key)
+        answer = Running(self.client.answer_of(request_, keeps_role))
         try:
             while True:
                 answer.go_on()
                 if answer.is_done:
                     return answer.result()
-                await self._wait(answer.wait.until, *answer.wait.things)
+                await self._wait(answer.wait.until, *answer.wait.sockets)
                 self._raise_if_interrupted()
         finally:
             answer.give_up()
-            asked.abandon()
+            request_.abandon()
 
     def _raise_if_interrupted(self) -> None:
         if self.is_interrupted:
             raise InterruptedRequestError
 
     async def wait(self, seconds: float) -> None:
-        """Ask nothing for so many seconds, or until another thread has news."""
+        """Wait for so many seconds, or until another thread wakes this one."""
         await self._wait(Deadline.after_seconds(seconds))
 
     async def _wait(self, until: Deadline, *things: HasFileno) -> None:
@@ -104,7 +104,7 @@ class Coordinator:
         self.wakeup.clear()
 
     def interrupt(self) -> None:
-        """End the request that is under way, since nobody wants its answer any more."""
+        """End the request that is under way: its answer no longer counts."""
         self.is_interrupted = True
         self.wakeup.wake()
 

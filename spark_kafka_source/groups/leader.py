@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
 
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.errors import LocalError, listed
 from spark_kafka_source.groups.assignors import (
     Assignment,
@@ -14,8 +14,8 @@ from spark_kafka_source.groups.assignors import (
     CooperativeStickyAssignor,
     Subscription,
 )
-from spark_kafka_source.groups.assignors.claims import moving
-from spark_kafka_source.groups.assignors.given import check_user_data
+from spark_kafka_source.groups.assignors.custom import check_user_data
+from spark_kafka_source.groups.assignors.ownership import moving
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
 from spark_kafka_source.net import Deadline, NextTry
 from spark_kafka_source.protocol.messages.membership import (
@@ -44,10 +44,10 @@ async def divide(
     and the errors of the assignor and of the lookup of topics.
     """
     subscriptions = {
-        each.member_id: Subscription.decode(each.metadata, each.group_instance_id)
-        for each in response.members
+        member.member_id: Subscription.decode(member.metadata, member.group_instance_id)
+        for member in response.members
     }
-    topics = {topic for each in subscriptions.values() for topic in each.topics}
+    topics = {topic for subscription in subscriptions.values() for topic in subscription.topics}
     cluster = await topics_of(topics, Deadline.after_ms(LONGEST_LOOKUP_MS))
     watched = {topic: cluster.get(topic, ()) for topic in topics}
     if response.skip_assignment:
@@ -59,7 +59,8 @@ async def divide(
         _check_nothing_moves(assignor.name, subscriptions, assigned)
     _warn_of_unassigned(assignor.name, cluster, subscriptions, assigned)
     return watched, [
-        SyncGroupRequestAssignment(member_id, each.encode()) for member_id, each in assigned.items()
+        SyncGroupRequestAssignment(member_id, assignment.encode())
+        for member_id, assignment in assigned.items()
     ]
 
 
@@ -72,30 +73,33 @@ def _check_kinds(
             f"assignor {name!r} returned a {type(assigned).__name__}: return a dict, with an "
             "Assignment for each member id"
         )
-    for member_id, each in assigned.items():
+    for member_id, assignment in assigned.items():
         if member_id not in subscriptions:
             raise LocalError(
                 f"assignor {name!r} returned an assignment for {member_id!r}, which is no member's "
                 "id: the keys of `subscriptions` are"
             )
-        if not isinstance(each, Assignment):
+        if not isinstance(assignment, Assignment):
             raise LocalError(
-                f"assignor {name!r} returned a {type(each).__name__} for member {member_id!r}: "
-                "return an Assignment, as Assignment((TopicPartition('events', 0),))"
+                f"assignor {name!r} returned a {type(assignment).__name__} for member "
+                f"{member_id!r}: return an Assignment, as "
+                "Assignment((TopicPartition('events', 0),))"
             )
-        check_user_data(name, each.user_data)
+        check_user_data(name, assignment.user_data)
 
 
 def _check_partitions(name: str, cluster: Cluster, assigned: Mapping[str, Assignment]) -> None:
     """Check that the partitions exist, and that no two members get the same."""
-    given = Counter(chain.from_iterable(set(each.partitions) for each in assigned.values()))
-    there = set[TopicPartition]().union(*cluster.values())
-    if unknown := given.keys() - there:
+    given = Counter(
+        chain.from_iterable(set(assignment.partitions) for assignment in assigned.values())
+    )
+    existing = set[TopicPartition]().union(*cluster.values())
+    if unknown := given.keys() - existing:
         raise LocalError(
             f"assignor {name!r} gave partitions that do not exist: {_listed(unknown)}; give those "
             "of `cluster` alone"
         )
-    if twice := [each for each, count in given.items() if count > 1]:
+    if twice := [partition for partition, count in given.items() if count > 1]:
         raise LocalError(
             f"assignor {name!r} gave partitions to more than one member: {_listed(twice)}; a "
             "partition has one reader in a group"
@@ -108,13 +112,13 @@ def _warn_of_unassigned(
     subscriptions: Mapping[str, Subscription],
     assigned: Mapping[str, Assignment],
 ) -> None:
-    """Warn of partitions that nobody is to read, as Java's leader does of topics.
+    """Warn of partitions that no member is to read, as Java's leader does of topics.
 
     A partition that a cooperative member still owns is left out: it may be about to move.
     """
     left = set[TopicPartition]().union(*cluster.values())
-    left.difference_update(*(each.partitions for each in assigned.values()))
-    left.difference_update(*(each.owned for each in subscriptions.values()))
+    left.difference_update(*(assignment.partitions for assignment in assigned.values()))
+    left.difference_update(*(subscription.owned for subscription in subscriptions.values()))
     if left:
         logger.warning(
             "Assignor %r gave %d partitions of subscribed topics to no member, so that nobody reads"
@@ -134,7 +138,7 @@ def _check_nothing_moves(
     name: str, subscriptions: Mapping[str, Subscription], assigned: Mapping[str, Assignment]
 ) -> None:
     """Check that no cooperative member gets a partition that another still owns (KIP-429)."""
-    partitions = {member: each.partitions for member, each in assigned.items()}
+    partitions = {member: assignment.partitions for member, assignment in assigned.items()}
     if moved := ", ".join(map(str, sorted(moving(subscriptions, partitions)))):
         raise LocalError(
             f"assignor {name!r} is cooperative, but it gave partitions to one member that another "
@@ -143,11 +147,11 @@ def _check_nothing_moves(
 
 
 class TopicWatch:
-    """The leader's looks at the topics that it divided.
+    """The times at which the leader asks for the metadata of its topics again, to see changes.
 
-    It looks at all of them once they are as old as metadata may be. A missing topic may come any
-    time, so it looks for these alone, after pauses that grow as those between tries do. Java's
-    leader asks for its metadata again as often as that.
+    It asks for all topics once `metadata.max.age.ms` have passed. A missing topic may be created
+    at any time, so it asks for missing ones more often, after pauses that grow as after failed
+    tries. Java's leader asks as often.
     """
 
     def __init__(
@@ -176,7 +180,7 @@ class TopicWatch:
         return self._all_at_seconds
 
     def due_topics(self) -> Collection[str]:
-        """Return the topics to look at now, and plan the look after this one."""
+        """Return the topics to ask for now, and plan the next look."""
         looks_at_all = self._all_at_seconds <= self._clock()
         due = self._divided.keys() if looks_at_all else self._missing()
         self._plan(looked_at_all=looks_at_all)
@@ -187,11 +191,11 @@ class TopicWatch:
         self._all_at_seconds = self._clock()
 
     def changed(self, due: Collection[str], cluster: Cluster) -> list[str]:
-        """Return which of the `due` topics have changed, and take them as they now are."""
-        found = {topic: cluster.get(topic, ()) for topic in due}
+        """Return which of the `due` topics have changed, and remember their new partitions."""
+        now = {topic: cluster.get(topic, ()) for topic in due}
         before = {topic: self._divided[topic] for topic in due}
-        self._divided.update(found)
-        return changed_topics(before, found, by_rack=self._by_rack)
+        self._divided.update(now)
+        return changed_topics(before, now, by_rack=self._by_rack)
 
     def _missing(self) -> list[str]:
         return [topic for topic, partitions in self._divided.items() if not partitions]
@@ -206,11 +210,11 @@ def changed_topics(before: Cluster, now: Cluster, *, by_rack: bool) -> list[str]
     """Return topics with a new number of partitions; `by_rack` adds those with moved replicas."""
     return sorted(
         topic
-        for topic, found in before.items()
-        if len(found) != len(now.get(topic, ()))
-        or (by_rack and _racks(found) != _racks(now.get(topic, ())))
+        for topic, partitions in before.items()
+        if len(partitions) != len(now.get(topic, ()))
+        or (by_rack and _racks(partitions) != _racks(now.get(topic, ())))
     )
 
 
 def _racks(partitions: Iterable[PartitionInfo]) -> list[frozenset[str]]:
-    return [each.racks for each in partitions]
+    return [partition.racks for partition in partitions]

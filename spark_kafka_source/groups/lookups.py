@@ -26,12 +26,12 @@ async def partitions_to_assign(
     A topic that does not exist (yet), or has no leaders (yet), is left out. Raises `BrokerError` if
     the broker refuses to describe a topic, and the errors of a client.
     """
-    found = await client.topics(sorted(topics), deadline) if topics else []
-    for topic in found:
+    described = await client.topics(sorted(topics), deadline) if topics else []
+    for topic in described:
         if topic.error.code and not topic.error.retriable:
             what = f"Metadata of {topic.name}, to assign its partitions"
             raise refusal(topic.error, what, topic=topic.name)
-    return {topic.name: topic.partition_infos for topic in found if not topic.error.code}
+    return {topic.name: topic.partition_infos for topic in described if not topic.error.code}
 
 
 async def topic_names(
@@ -41,7 +41,11 @@ async def topic_names(
 
     Ask once, and leave out topics that do not exist (yet).
     """
-    wanted = [MetadataRequestTopic(topic_id=each, name=None) for each in topic_ids]
-    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    found = await client.send_to_any(request, deadline)
-    return {each.topic_id: each.name for each in found.topics if each.name and not each.error_code}
+    topics = [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    response = await client.send_to_any(request, deadline)
+    return {
+        topic.topic_id: topic.name
+        for topic in response.topics
+        if topic.name and not topic.error_code
+    }

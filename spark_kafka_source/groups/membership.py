@@ -3,6 +3,7 @@
 A thread of its own joins the group, and sends heartbeats. The thread that polls makes all calls to
 listeners, and all calls of `on_assignment`. The two threads wait for each other only in `leave`.
 One lock guards the state that they share. No thread holds it while it calls a listener.
+The module is long so that the work of both threads stands beside the state that they share.
 """
 
 import logging
@@ -11,7 +12,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
 from threading import RLock
@@ -20,11 +20,11 @@ from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import ClosedError, error_code
 from spark_kafka_source.groups.config import GroupConfig
 from spark_kafka_source.groups.coordinator import Coordinator, InterruptedRequestError
+from spark_kafka_source.groups.error_reactions import ADVICE, Reaction, reaction_to
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
-from spark_kafka_source.groups.reactions import ADVICE, Reaction, reaction
 from spark_kafka_source.net import Conversation, Deadline, NextTry, Wakeup, wait_for
-from spark_kafka_source.spelling import as_written
+from spark_kafka_source.spelling import as_written, daemon
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -32,22 +32,22 @@ logger = logging.getLogger(__name__)
 UNTIL_WOKEN_SECONDS = 3600.0
 """The wait if no request is due."""
 
-# Timeout for the farewell of a consumer that did not poll in time, or that a Ctrl-C ended.
-_LONGEST_FAREWELL_MS = 5_000
-# Time for the thread to end after `close`. Nobody waits for the coordinator any more by then.
-_LAST_WORDS_MS = 1_000
+# Timeout to leave the group after no poll came in time, or after a Ctrl-C.
+_LEAVE_TIMEOUT_MS = 5_000
+# Time for the thread to end after `close`. The coordinator need not answer any more by then.
+_THREAD_END_TIMEOUT_MS = 1_000
 # The pause comes only before the second try in a row.
 _TRIES_AT_ONCE = (Reaction.JOIN_AGAIN, Reaction.LOSE_GENERATION, Reaction.LOSE_MEMBER)
 
-Say = Callable[[Deadline], Conversation[object]]
+SendLeave = Callable[[Deadline], Conversation[object]]
 """Tells the coordinator by the deadline that the member leaves."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Farewell:
-    """A farewell that is on its way, and the end of the tries."""
+class _Leave:
+    """The member's leaving: it sends its request again after an error, until the deadline."""
 
-    say: Say
+    send: SendLeave
     deadline: Deadline
 
 
@@ -100,14 +100,15 @@ class Membership(ABC):
         self._is_ready = is_ready
         self._clock = clock
         self._changed = RLock()
-        self._news = Wakeup()
+        # The member's thread wakes the thread that polls.
+        self._poll_wakeup = Wakeup()
         self._thread: threading.Thread | None = None
         self._is_ending = self._has_ended = False
         self._failure: Exception | None = None
         self._next_try = NextTry(coordinator.pause_seconds, clock=clock)
         self._polled_seconds = clock()
         self._heartbeat_at_seconds = 0.0
-        self._farewell: _Farewell | None = None
+        self._leave: _Leave | None = None
 
     # -- in the thread that polls ------------------------------------------------------------------
 
@@ -140,7 +141,7 @@ class Membership(ABC):
     def _note_poll(self) -> None:
         """Raise the error since the last poll, if any; a fenced member always raises."""
         with self._changed:
-            self._news.clear()
+            self._poll_wakeup.clear()
             self._polled_seconds = self._clock()
             failure = self._failure
             if not self._is_fenced:
@@ -154,7 +155,7 @@ class Membership(ABC):
 
         Wait for it and for records at once.
         """
-        return self._news.fileno()
+        return self._poll_wakeup.fileno()
 
     @property
     @abstractmethod
@@ -182,18 +183,18 @@ class Membership(ABC):
         first_error = FirstError()
         try:
             if self.assignment:
-                told = self._listener.lost if self.member is None else self._listener.revoked
-                await first_error.tell(told, self.assignment)
+                tell = self._listener.lost if self.member is None else self._listener.revoked
+                await first_error.tell(tell, self.assignment)
         except BaseException:  # A Ctrl-C or a cancellation. The coordinator is still told.
-            deadline = deadline.within_ms(_LONGEST_FAREWELL_MS)
+            deadline = deadline.within_ms(_LEAVE_TIMEOUT_MS)
             raise
         finally:
             with self._changed:
                 self._failure = None
                 self._begin_to_leave(deadline, reason)
                 self._unsubscribe()
-            while self._farewell is not None and self._is_talking and not deadline.expired:
-                await self._wait_for_news(deadline)
+            while self._leave is not None and self._thread_runs and not deadline.expired:
+                await self._wait_for_thread(deadline)
         first_error.reraise()
 
     async def close(self, deadline: Deadline) -> None:
@@ -208,27 +209,25 @@ class Membership(ABC):
         finally:
             self._is_ending = True
             self._coordinator.close()
-            last_words = Deadline.after_ms(_LAST_WORDS_MS)
-            while self._is_talking and not last_words.expired:
-                await self._wait_for_news(last_words)
+            thread_end = Deadline.after_ms(_THREAD_END_TIMEOUT_MS)
+            while self._thread_runs and not thread_end.expired:
+                await self._wait_for_thread(thread_end)
             if self._thread is not None and self._has_ended:
                 self._thread.join()  # It has nothing left to do.
-            self._news.close()
+            self._poll_wakeup.close()
 
     @property
-    def _is_talking(self) -> bool:
+    def _thread_runs(self) -> bool:
         return self._thread is not None and not self._has_ended
 
-    async def _wait_for_news(self, deadline: Deadline) -> None:
-        """Wait for a word of the thread. It says one when it ends, too."""
-        await wait_for((self._news,), deadline)
-        self._news.clear()
+    async def _wait_for_thread(self, deadline: Deadline) -> None:
+        """Wait until the member's thread wakes this one. It does so when it ends, too."""
+        await wait_for((self._poll_wakeup,), deadline)
+        self._poll_wakeup.clear()
 
     def _start(self) -> None:
         if self._thread is None:
-            name = f"group {self._group_id}"
-            run = copy_context().run
-            thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
+            thread = daemon(self._run, f"group {self._group_id}")
             thread.start()
             self._thread = thread
 
@@ -239,32 +238,33 @@ class Membership(ABC):
             self._coordinator.client.run(self._converse())
         finally:
             self._coordinator.wakeup.close()
-            self._has_ended = True  # `is_alive` is true until after the last word.
-            self._news.wake()
+            self._has_ended = True  # `is_alive` is still true after the wakeup below.
+            self._poll_wakeup.wake()
 
     async def _converse(self) -> None:
         while not self._is_ending:
             try:
-                await self._go_on()
+                await self._do_due_work()
             except ClosedError:
                 return
             except Exception as error:  # An assignor may raise anything.
-                self._failed(error)
+                self._handle_error(error)
 
-    async def _go_on(self) -> None:
-        """Do what is due: join a generation, send a heartbeat, or say farewell. Else wait for that.
+    async def _do_due_work(self) -> None:
+        """Join a generation, send a heartbeat or leave, if it is due. Otherwise wait until it is.
 
-        Errors are for `_failed`.
+        `_handle_error` takes the errors.
         """
         with self._changed:
             self._coordinator.asked, self._coordinator.is_interrupted = None, False
-            due = self._due()
-        await (self._coordinator.wait(due) if isinstance(due, float) else due)
+            work = self._due_work()
+        await (self._coordinator.wait(work) if isinstance(work, float) else work)
 
-    def _due(self) -> Conversation[None] | float:
+    def _due_work(self) -> Conversation[None] | float:
+        """Return the conversation that is due, or the seconds until one is."""
         pause_seconds = self._next_try.at_seconds - self._clock()
-        if self._farewell is not None:
-            return pause_seconds if pause_seconds > 0 else self._say_farewell(self._farewell)
+        if self._leave is not None:
+            return pause_seconds if pause_seconds > 0 else self._send_leave(self._leave)
         if self._failure is not None:
             return UNTIL_WOKEN_SECONDS
         left_seconds = self._left_to_poll_seconds()
@@ -273,43 +273,44 @@ class Membership(ABC):
             return 0.0
         if pause_seconds > 0:
             return pause_seconds
-        due = self._next()
-        if isinstance(due, float) and self._is_member:
-            return min(due, left_seconds)
-        return due
+        work = self._next_request()
+        if isinstance(work, float) and self._is_member:
+            return min(work, left_seconds)
+        return work
 
-    def _failed(self, error: Exception) -> None:
+    def _handle_error(self, error: Exception) -> None:
         """React to an error by the table of reactions. Never raises."""
         with self._changed:
             if self._coordinator.is_interrupted:
                 return
-            found = reaction(self._coordinator.asked, error)
-            if self._farewell is not None:
-                self._farewell_failed(self._farewell, found, error)
+            reaction = reaction_to(self._coordinator.asked, error)
+            if self._leave is not None:
+                self._leave_failed(self._leave, reaction, error)
                 return
-            expected = found is Reaction.JOIN_AGAIN
-            logger.log(logging.DEBUG if expected else logging.INFO, "%s: %s", error, found.value)
-            if found is Reaction.REBALANCE:
-                self._heard()
+            expected = reaction is Reaction.JOIN_AGAIN
+            logger.log(logging.DEBUG if expected else logging.INFO, "%s: %s", error, reaction.value)
+            if reaction is Reaction.REBALANCE:
+                self._plan_heartbeat()
             else:
-                self._next_try.failed(self._after_a_free_try if found in _TRIES_AT_ONCE else None)
-            self._react(found)
-            if found in (Reaction.RAISE, Reaction.FENCED):
+                tries_at_once = reaction in _TRIES_AT_ONCE
+                self._next_try.failed(self._pause_after_first if tries_at_once else None)
+            self._react(reaction)
+            if reaction in (Reaction.RAISE, Reaction.FENCED):
                 self._failure = error  # Nothing is sent to the coordinator until a poll raises it.
-            self._news.wake()
+            self._poll_wakeup.wake()
 
-    async def _say_farewell(self, farewell: _Farewell) -> None:
-        await farewell.say(farewell.deadline)
-        with self._taking_in():
-            self._has_said_farewell()
+    async def _send_leave(self, leave: _Leave) -> None:
+        await leave.send(leave.deadline)
+        with self._accepting_answer():
+            self._end_leave()
 
-    def _farewell_failed(self, farewell: _Farewell, found: Reaction, error: Exception) -> None:
-        if found is Reaction.RETRY and not farewell.deadline.expired:
+    def _leave_failed(self, leave: _Leave, reaction: Reaction, error: Exception) -> None:
+        if reaction is Reaction.RETRY and not leave.deadline.expired:
             self._next_try.failed()
             return
-        if found not in (Reaction.GONE, Reaction.LOSE_MEMBER):
+        if reaction not in (Reaction.GONE, Reaction.LOSE_MEMBER):
             logger.warning("Group %r was not told that a member left: %s", self._group_id, error)
-        self._has_said_farewell()
+        self._end_leave()
 
     def _left_to_poll_seconds(self) -> float:
         silent_seconds = self._clock() - self._polled_seconds
@@ -326,10 +327,10 @@ class Membership(ABC):
             self._config.max_poll_interval_ms,
             as_written("'kafka.max.poll.records'"),
         )
-        deadline = Deadline.after_ms(_LONGEST_FAREWELL_MS)
+        deadline = Deadline.after_ms(_LEAVE_TIMEOUT_MS)
         self._begin_to_leave(deadline, "the consumer did not poll in time")
-        self._lose()
-        self._news.wake()
+        self._lose_place()
+        self._poll_wakeup.wake()
 
     # -- different in each protocol ----------------------------------------------------------------
 
@@ -348,18 +349,18 @@ class Membership(ABC):
         """Whether another member has taken this member's place. It must not be taken back."""
 
     @abstractmethod
-    def _next(self) -> Conversation[None] | float:
-        """Return what is due, or the seconds until something is.
+    def _next_request(self) -> Conversation[None] | float:
+        """Return the request that is due. If none is, return the seconds until the next one.
 
-        Called if there is no farewell, no error and no pause.
+        Called if the member is not leaving, has no error to raise, and does not pause.
         """
 
     @abstractmethod
-    def _react(self, found: Reaction) -> None:
+    def _react(self, reaction: Reaction) -> None:
         """Apply the reaction to an error to the member's state."""
 
     @abstractmethod
-    def _lose(self) -> None:
+    def _lose_place(self) -> None:
         """Lose the place in the group. The next poll tells the listener, and joins again."""
 
     @abstractmethod
@@ -367,14 +368,14 @@ class Membership(ABC):
         """Forget the subscription, the partitions, and the place in the group."""
 
     @abstractmethod
-    def _farewell_to_say(self, reason: str) -> Say | None:
-        """Return how to leave the group, or None if the coordinator need not know of it."""
+    def _how_to_leave(self, reason: str) -> SendLeave | None:
+        """Return the conversation that leaves the group; None if the coordinator need not know."""
 
     # -- for both ----------------------------------------------------------------------------------
 
     @contextmanager
-    def _taking_in(self) -> Iterator[None]:
-        """Take in an answer, with the lock. Raises an error if nobody wants it any more."""
+    def _accepting_answer(self) -> Iterator[None]:
+        """Hold the lock while an answer is stored. Raises an error if it came too late."""
         with self._changed:
             if self._coordinator.is_interrupted:
                 raise InterruptedRequestError
@@ -385,17 +386,17 @@ class Membership(ABC):
             await first_error.tell(self._listener.lost, self.assignment)
         self.assignment = frozenset()
 
-    def _check(self, code: int, what: str, said: str | None = None) -> None:
+    def _check(self, code: int, what: str, message: str | None = None) -> None:
         """Raise `BrokerError`, with advice for the user, if the code is an error."""
         if code:
             what = f"{what} of group {self._group_id!r}"
             advice = ADVICE.get(error_code(code).name)
-            raise refusal(code, what, said, advice=advice, group_id=self._group_id)
+            raise refusal(code, what, message, advice=advice, group_id=self._group_id)
 
-    def _after_a_free_try(self, tries: int) -> float:
+    def _pause_after_first(self, tries: int) -> float:
         return self._coordinator.pause_seconds(tries - 1) if tries > 1 else 0.0
 
-    def _heard(self, interval_ms: int | None = None) -> None:
+    def _plan_heartbeat(self, interval_ms: int | None = None) -> None:
         """Plan the next heartbeat after an answer of the coordinator."""
         self._next_try.reset()
         interval_ms = self._config.heartbeat_interval_ms if interval_ms is None else interval_ms
@@ -406,12 +407,12 @@ class Membership(ABC):
         return self._heartbeat_at_seconds - self._clock()
 
     def _begin_to_leave(self, deadline: Deadline, reason: str) -> None:
-        say = self._farewell_to_say(reason)
-        if say is not None:
-            self._farewell = _Farewell(say, deadline)
+        send = self._how_to_leave(reason)
+        if send is not None:
+            self._leave = _Leave(send, deadline)
             self._next_try.reset()
         self._coordinator.interrupt()
 
-    def _has_said_farewell(self) -> None:
-        self._farewell = None
-        self._news.wake()
+    def _end_leave(self) -> None:
+        self._leave = None
+        self._poll_wakeup.wake()

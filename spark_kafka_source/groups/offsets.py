@@ -32,8 +32,10 @@ from spark_kafka_source.protocol.messages.groups import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
 )
-from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
+from spark_kafka_source.topic_partition import TopicPartition, each_partition, partitions_by_topic
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,9 @@ _CONFIG_MS = 2_000
 _MOST_METADATA = "offset.metadata.max.bytes"
 # A coordinator may learn of a new topic later than other brokers. A deleted topic stays unknown.
 _TRIES_OF_UNKNOWN = 3
+
+CommittedRow = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
+"""What an answer to OffsetFetch says of one partition, up to v7 or from v8 on."""
 
 MemberOf = Callable[[], Member | None]
 """Returns the member that commits.
@@ -83,7 +88,7 @@ _ADVICE_FROM_OUTSIDE: Mapping[str, str] = {
 def has_no_group(code: int) -> bool:
     """Whether an answer to OffsetFetch says that there is no such group: it has no offsets.
 
-    Kafka's brokers say so only to members. Those of other makers say so to anybody.
+    Kafka's brokers say so only to members. Brokers of other makers say so to all clients.
     """
     return code == _UNKNOWN_GROUP.code
 
@@ -99,6 +104,11 @@ class OffsetAndMetadata:
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+
+    @classmethod
+    def of(cls, row: CommittedRow) -> "OffsetAndMetadata":
+        """Return the offset in an answer to OffsetFetch."""
+        return cls(row.committed_offset, row.committed_leader_epoch, row.metadata or "")
 
 
 async def commit_offsets(
@@ -122,11 +132,11 @@ async def commit_offsets(
     group and the refused partitions. Raises `KafkaTimeoutError`. Raises `CommitFailedError` if
     `member_of` returns None, or a member that the group no longer knows.
     """
-    wanted = {
+    with_metadata = {
         where: at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
         for where, at in offsets.items()
     }
-    commit = _Commit(client, group_id, wanted, member_of, list(wanted))
+    commit = _Commit(client, group_id, with_metadata, member_of, list(with_metadata))
     if offsets:
         what = f"OffsetCommit to group {group_id!r}"
         await client.retrying(what, commit.attempt, timeout_ms=timeout_ms)
@@ -136,7 +146,7 @@ async def commit_offsets(
 
 @dataclass
 class _Commit:
-    """A commit over several tries: what is left to commit, and what was refused for good."""
+    """A commit over several tries: the partitions left to commit, and the final refusals."""
 
     client: KafkaClient
     group_id: str
@@ -148,21 +158,21 @@ class _Commit:
     was_unexplained: bool = False
 
     async def attempt(self, deadline: Deadline) -> None:
-        """Commit what is left. Raises the error of a partition that is to be tried again."""
+        """Commit the partitions that are left. Raises an error after which to try again."""
         key = CoordinatorKey.of_group(self.group_id)
         answer = await self.client.send_to_coordinator(
             self._request(), key, deadline, max_version=_COMMIT_BY_NAME
         )
-        self._take(answer)
+        self._handle_answer(answer)
 
     def _request(self) -> OffsetCommitRequest:
-        member = _who(self.group_id, self.member_of)
-        topics = [
-            OffsetCommitRequestTopic(
-                name=name, partitions=[self._row(TopicPartition(name, each)) for each in found]
-            )
-            for name, found in partitions_by_topic(self.left).items()
-        ]
+        member = _committing_member(self.group_id, self.member_of)
+        rows: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for name, number in self.left:
+            at = self.offsets[TopicPartition(name, number)]
+            row = OffsetCommitRequestPartition(number, at.offset, at.leader_epoch, at.metadata)
+            rows.setdefault(name, []).append(row)
+        topics = [OffsetCommitRequestTopic(name, partitions=rows[name]) for name in rows]
         return OffsetCommitRequest(
             group_id=member.group_id,
             generation_id_or_member_epoch=member.generation_id,
@@ -171,18 +181,8 @@ class _Commit:
             topics=topics,
         )
 
-    def _row(self, where: TopicPartition) -> OffsetCommitRequestPartition:
-        at = self.offsets[where]
-        return OffsetCommitRequestPartition(
-            where.partition, at.offset, at.leader_epoch, at.metadata
-        )
-
-    def _take(self, answer: OffsetCommitResponse) -> None:
-        codes = {
-            TopicPartition(topic.name, each.partition_index): each.error_code
-            for topic in answer.topics
-            for each in topic.partitions
-        }
+    def _handle_answer(self, answer: OffsetCommitResponse) -> None:
+        codes = {where: row.error_code for where, row in each_partition(answer.topics)}
         _check_all_answered("OffsetCommit", self.left, codes)
         errors = {
             where: _error(codes[where], "OffsetCommit", self.group_id, where, self.member_of)
@@ -190,13 +190,13 @@ class _Commit:
             if codes[where]
         }
         self.tries += 1
-        again = {where: error for where, error in errors.items() if self._is_to_try(error)}
+        again = {where: error for where, error in errors.items() if self._may_retry(error)}
         self.refusals |= {where: errors[where] for where in errors.keys() - again.keys()}
         self.left = list(again)
         if again:
             raise self._first_of(again)
 
-    def _is_to_try(self, error: BrokerError) -> bool:
+    def _may_retry(self, error: BrokerError) -> bool:
         if error.error == _UNEXPLAINED:
             return not self.was_unexplained
         is_gone = error.error == _UNKNOWN_TOPIC and self.tries >= _TRIES_OF_UNKNOWN
@@ -205,7 +205,7 @@ class _Commit:
     def _first_of(self, errors: Mapping[TopicPartition, BrokerError]) -> BrokerError:
         """Return the first error to try again after. Note an unexplained one: it counts once."""
         first = errors[min(errors)]
-        unexplained = [where for where, each in errors.items() if each.error == _UNEXPLAINED]
+        unexplained = [where for where, error in errors.items() if error.error == _UNEXPLAINED]
         if unexplained:
             self.was_unexplained = True
             logger.warning("%s; trying again once", errors[min(unexplained)])
@@ -214,7 +214,7 @@ class _Commit:
 
     async def explained(self) -> Mapping[TopicPartition, BrokerError]:
         """Return the refusals. Those of too large metadata say by how much to shorten it."""
-        too_large = [where for where, each in self.refusals.items() if each.error == _TOO_LARGE]
+        too_large = [where for where, error in self.refusals.items() if error.error == _TOO_LARGE]
         most = await _most_metadata(self.client, self.group_id) if too_large else None
         for where in too_large:
             error = self.refusals[where]
@@ -237,8 +237,8 @@ async def committed_offsets(
 
     Partitions without one are left out.
     """
-    found = await committed(client, group_id, topic_partitions)
-    return {where: each.offset for where, each in found.items()}
+    by_partition = await committed(client, group_id, topic_partitions)
+    return {partition: offset.offset for partition, offset in by_partition.items()}
 
 
 async def committed(
@@ -264,19 +264,16 @@ async def committed(
             return {}
         if group.error_code:
             raise _error(group.error_code, "OffsetFetch", group_id, member_of=member_of)
-        found = {}
-        for topic in group.topics:
-            for each in topic.partitions:
-                where = TopicPartition(topic.name, each.partition_index)
-                if has_no_group(each.error_code):
-                    return {}
-                if each.error_code:
-                    raise _error(each.error_code, "OffsetFetch", group_id, where)
-                found[where] = OffsetAndMetadata(
-                    each.committed_offset, each.committed_leader_epoch, each.metadata or ""
-                )
-        _check_all_answered("OffsetFetch", topic_partitions, found)
-        return {where: found[where] for where in topic_partitions if found[where].offset >= 0}
+        offsets = {}
+        rows: Iterable[tuple[TopicPartition, CommittedRow]] = each_partition(group.topics)
+        for where, row in rows:
+            if has_no_group(row.error_code):
+                return {}
+            if row.error_code:
+                raise _error(row.error_code, "OffsetFetch", group_id, where)
+            offsets[where] = OffsetAndMetadata.of(row)
+        _check_all_answered("OffsetFetch", topic_partitions, offsets)
+        return {where: offsets[where] for where in topic_partitions if offsets[where].offset >= 0}
 
     return await client.retrying(
         f"OffsetFetch of group {group_id!r}", attempt, timeout_ms=timeout_ms
@@ -291,8 +288,8 @@ async def _most_metadata(client: KafkaClient, group_id: str) -> int | None:
 
     async def attempt(deadline: Deadline) -> int | None:
         coordinator = await client.coordinator(key, deadline)
-        found = await numbers_set_at(client, coordinator, [_MOST_METADATA], deadline)
-        return found.get(_MOST_METADATA)
+        limits = await numbers_set_at(client, coordinator, [_MOST_METADATA], deadline)
+        return limits.get(_MOST_METADATA)
 
     try:
         return await client.retrying("DescribeConfigs", attempt, timeout_ms=_CONFIG_MS)
@@ -300,7 +297,7 @@ async def _most_metadata(client: KafkaClient, group_id: str) -> int | None:
         return None
 
 
-def _who(group_id: str, member_of: MemberOf | None) -> Member:
+def _committing_member(group_id: str, member_of: MemberOf | None) -> Member:
     if member_of is None:
         return Member(group_id, NO_MEMBER_ID, NO_GENERATION)
     member = member_of()
@@ -321,7 +318,7 @@ async def _fetch(
 ) -> OffsetFetchResponse:
     """Return the answer to the best request that the broker supports."""
     by_topic = partitions_by_topic(topic_partitions)
-    topics = [OffsetFetchRequestTopic(name, found) for name, found in by_topic.items()]
+    topics = [OffsetFetchRequestTopic(name, numbers) for name, numbers in by_topic.items()]
     member = None if member_of is None else member_of()
     requests = []
     if member is not None:
@@ -363,19 +360,19 @@ def _error(
 
     Raises `CommitFailedError` if the error means that the commit is too late.
     """
-    found = error_code(code)
+    error_type = error_code(code)
     what = f"{api} of {where} for" if where else f"{api} of"
     error = refusal(
-        found,
+        error_type,
         f"{what} group {group_id!r}",
-        advice=None if member_of else _ADVICE_FROM_OUTSIDE.get(found.name),
+        advice=None if member_of else _ADVICE_FROM_OUTSIDE.get(error_type.name),
         topic=where.topic if where else "",
         group_id=group_id,
     )
     if member_of is not None and error.error.name == _STALE:
         error.remedy = Remedy.RETRY  # The next heartbeat brings the member's new epoch.
-    if member_of is not None and found.name in _ADVICE:
-        raise CommitFailedError(f"{error}. {_ADVICE[found.name]}") from error
+    if member_of is not None and error_type.name in _ADVICE:
+        raise CommitFailedError(f"{error}. {_ADVICE[error_type.name]}") from error
     return error
 
 

@@ -1,4 +1,4 @@
-"""The two group protocols, of which a member speaks one."""
+"""A new member, for one of the two group protocols."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ def new_membership(
 ) -> Membership:
     """Create a member for the protocol in `config`. `assignors` replace the configured ones.
 
-    It takes over `client`: nobody else may use it from now on. `on_request` runs in the thread that
+    It owns `client`: no other code may use it from now on. `on_request` runs in the thread that
     talks to the coordinator. Raises `ConfigurationError` for an unknown assignor.
     """
     coordinator = Coordinator(client, config.group_id, on_request)

@@ -1,10 +1,10 @@
 """Sockets: connections to brokers and to HTTP servers. No other package opens any."""
 
 from spark_kafka_source.net.address import Address, Identity, parse_addresses
+from spark_kafka_source.net.broker_history import BrokerHistory
 from spark_kafka_source.net.connection import Awaited, Connection
 from spark_kafka_source.net.connection_failures import RequestTimeoutError
 from spark_kafka_source.net.connection_settings import ConnectionSettings
-from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.conversation import (
     Conversation,
     Conversations,
@@ -20,7 +20,7 @@ from spark_kafka_source.net.conversation import (
 )
 from spark_kafka_source.net.deadline import Deadline
 from spark_kafka_source.net.dial import Dial
-from spark_kafka_source.net.readable import HasFileno, readable
+from spark_kafka_source.net.readable import HasFileno, Wakeup, readable
 from spark_kafka_source.net.retry import NextTry, Retry
 from spark_kafka_source.net.sasl import (
     SASL_OPTIONS,
@@ -31,25 +31,22 @@ from spark_kafka_source.net.sasl import (
 )
 from spark_kafka_source.net.security import (
     SECURITY_OPTIONS,
-    SECURITY_WITHOUT_EFFECT,
     SecurityProtocol,
     SecuritySettings,
     TlsSettings,
 )
-from spark_kafka_source.net.tls import tls_context
-from spark_kafka_source.net.tls_failures import Peer, TlsError
-from spark_kafka_source.net.wakeup import Wakeup
+from spark_kafka_source.net.tls.context import tls_context
+from spark_kafka_source.net.tls.failures import Peer, TlsError
 
 __all__ = [
     "SASL_OPTIONS",
     "SECURITY_OPTIONS",
-    "SECURITY_WITHOUT_EFFECT",
     "Address",
     "AuthenticationError",
     "Awaited",
+    "BrokerHistory",
     "Connection",
     "ConnectionSettings",
-    "Contacts",
     "Conversation",
     "Conversations",
     "Deadline",

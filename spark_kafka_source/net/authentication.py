@@ -31,6 +31,11 @@ _LOOK_AT = {
 }
 
 
+_LOOK_AT_LOGIN = (
+    "Check 'kafka.sasl.username' and 'kafka.sasl.password', or both in 'kafka.sasl.jaas.config'"
+)
+
+
 class Ask(Protocol):
     """A function that sends one request to the broker and returns its answer."""
 
@@ -51,8 +56,8 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
     for _ in range(_MOST_MESSAGES):
         response = ask(SaslAuthenticateRequest(message))
         if response.error_code:
-            found = error_code(response.error_code)
-            raise _refused(mechanism.name, found, response.error_message)
+            error = error_code(response.error_code)
+            raise _refused(mechanism.name, error, response.error_message)
         answer = mechanism.next(response.auth_bytes)
         if answer is None:
             return Session.lasting_ms(response.session_lifetime_ms, since_seconds)
@@ -62,30 +67,30 @@ def authenticate(ask: Ask, mechanism: Mechanism) -> Session:
 
 def _choose(ask: Ask, mechanism: str) -> None:
     response = ask(SaslHandshakeRequest(mechanism))
-    found = error_code(response.error_code)
-    if found == _UNSUPPORTED_MECHANISM:
+    error = error_code(response.error_code)
+    if error == _UNSUPPORTED_MECHANISM:
         enabled = ", ".join(response.mechanisms)[:_MOST_SHOWN] or "none"
         raise AuthenticationError(
             mechanism,
             f"the broker's listener does not have this mechanism, but {enabled}",
             "Give one of them in 'kafka.sasl.mechanism', or the address of another listener",
         )
-    if found == _ILLEGAL_STATE:
+    if error == _ILLEGAL_STATE:
         raise AuthenticationError(
             mechanism,
             "the broker's listener does not use SASL",
             f"Set '{PROTOCOL_OPTION}' to PLAINTEXT or SSL, or give the address of another listener",
         )
-    if found.code:
-        raise refusal(found, f"SaslHandshake for {mechanism}")
+    if error.code:
+        raise refusal(error, f"SaslHandshake for {mechanism}")
 
 
-def _refused(mechanism: str, found: ErrorCode, detail: str | None) -> Exception:
+def _refused(mechanism: str, error: ErrorCode, detail: str | None) -> Exception:
     detail = (detail or "without a reason")[:_MOST_SHOWN]
-    if found != _REFUSED:
-        return refusal(found, f"SaslAuthenticate for {mechanism}", detail)
+    if error != _REFUSED:
+        return refusal(error, f"SaslAuthenticate for {mechanism}", detail)
     return AuthenticationError(
         mechanism,
         f"the broker refuses the credentials: {detail}",
-        _LOOK_AT.get(mechanism, "Check the name and the password in 'kafka.sasl.jaas.config'"),
+        _LOOK_AT.get(mechanism, _LOOK_AT_LOGIN),
     )

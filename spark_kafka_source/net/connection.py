@@ -1,7 +1,19 @@
 """One connection to one broker: the socket under an `Exchange`, https://kafka.apache.org/protocol.
 
+    connect    the name's addresses, in quick turns    ConnectAttempts
+               TLS, if set                             FramedSocket.start_tls
+               ApiVersions                             its versions; is it the expected broker?
+               SASL, if set                            a session, with or without an end
+    begin      request → frame → the socket            Exchange, Outgoing
+    advance    the socket → frame → response           Incoming, Exchange
+    renew      SASL again, before the session ends     with nothing in flight
+    close      at the first failure, or by the owner   all waiting requests get the same error
+
 Requests may be sent before earlier ones are answered; a broker answers in the order of requests. A
 connection is closed after its first failure, timeouts included: its stream may be out of step.
+
+The module is longer than most: set-up, requests and failures share the state of one stream, and a
+failure of the set-up may need a second connection, which asks what the listener expects.
 """
 
 import math
@@ -24,6 +36,8 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.net.address import Address, Identity
+from spark_kafka_source.net.broker_history import BrokerHistory
+from spark_kafka_source.net.connect_attempts import ConnectAttempts
 from spark_kafka_source.net.connection_failures import (
     RequestTimeoutError,
     Stage,
@@ -32,17 +46,13 @@ from spark_kafka_source.net.connection_failures import (
     was_hung_up,
 )
 from spark_kafka_source.net.connection_settings import ConnectionSettings
-from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
-from spark_kafka_source.net.incoming import Incoming
-from spark_kafka_source.net.link import Link
-from spark_kafka_source.net.opening import Opening
-from spark_kafka_source.net.outgoing import Outgoing
+from spark_kafka_source.net.framed_socket import FramedSocket, Incoming, Outgoing
 from spark_kafka_source.net.readable import readable
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings
 from spark_kafka_source.net.security import SecuritySettings, TlsSettings
 from spark_kafka_source.net.session import Session
-from spark_kafka_source.net.tls_failures import speaks_no_tls
+from spark_kafka_source.net.tls.failures import speaks_no_tls
 from spark_kafka_source.protocol import Exchange, Request, Response
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 
@@ -74,14 +84,14 @@ class Connection:
         address: Address,
         settings: ConnectionSettings,
         connected: socket.socket,
-        contacts: Contacts,
+        history: BrokerHistory,
         identity: Identity | None = None,
     ) -> None:
         self.address = address
-        self._contacts = contacts
+        self._history = history
         self._identity = identity
         self._settings = settings
-        self._link = Link(connected)
+        self._socket = FramedSocket(connected)
         self._exchange = Exchange(
             settings.client_id, max_response_bytes=settings.max_response_bytes
         )
@@ -105,14 +115,14 @@ class Connection:
         deadline: Deadline,
         opened: Callable[["Connection"], None] = lambda _: None,
         *,
-        contacts: Contacts | None = None,
+        history: BrokerHistory | None = None,
         identity: Identity | None = None,
     ) -> "Connection":
         """Connect, agree on versions, and authenticate if set, within the set-up timeout.
 
         All addresses that the host's name resolves to are tried, in quick turns. An address that
         accepts the connection and stays silent has two seconds before the next one's turn.
-        `contacts` decides which addresses are tried last, and gets the results. `opened` is called
+        `history` decides which addresses are tried last, and gets the results. `opened` is called
         before the first wait for an answer, so that another thread can close the connection from
         then on. A broker that is not the one of `identity` says so, from Kafka 4.4 on (KIP-1242).
 
@@ -121,19 +131,20 @@ class Connection:
         a broker with another identity, and the errors of `Exchange.api_versions`.
         """
         deadline = deadline.within_ms(settings.socket_connection_setup_timeout_ms)
-        contacts = contacts or Contacts()
-        with closing(Opening(address, settings.buffer_bytes(), contacts, deadline)) as opening:
+        history = history or BrokerHistory()
+        buffer_bytes = settings.buffer_bytes()
+        with closing(ConnectAttempts(address, buffer_bytes, history, deadline)) as attempts:
             while not deadline.expired:
-                connected, target = opening.next()
-                connection = cls(address, settings, connected, contacts, identity)
+                connected, target = attempts.next()
+                connection = cls(address, settings, connected, history, identity)
                 try:
-                    connection._set_up(deadline, opened, is_last=not opening.has_more)
+                    connection._set_up(deadline, opened, is_last=not attempts.has_more)
                 except (RequestTimeoutError, ConnectionFailedError):
-                    contacts.failed(target)
-                    if connection.is_heard or not opening.has_more:
+                    history.failed(target)
+                    if connection.is_heard or not attempts.has_more:
                         raise
                 else:
-                    contacts.answered(target)
+                    history.answered(target)
                     return connection
         raise RequestTimeoutError(f"{address}: timed out connecting")
 
@@ -156,7 +167,7 @@ class Connection:
         self.begin(request, max_version=max_version)
         self._write_some(deadline)
         if self.has_unsent:
-            raise self._failed(TimeoutError(), "sending")
+            raise self._lost(TimeoutError(), "sending")
 
     def begin(self, request: Request[R], *, max_version: int | None = None) -> Awaited[R]:
         """Send as much of a request as goes out without waiting, after earlier requests.
@@ -182,15 +193,15 @@ class Connection:
     def _write_some(self, deadline: Deadline | None) -> None:
         """Send what goes out before the deadline. Without a deadline, do not wait."""
         try:
-            self._link.send(self._outgoing, deadline)
+            self._socket.send(self._outgoing, deadline)
         except OSError as error:
-            raise self._failed(error, "sending") from error
+            raise self._lost(error, "sending") from error
 
     def receive(self, deadline: Deadline) -> Response:
         """Wait for the answer to the oldest unanswered request, and return it."""
         response = self.receive_by(deadline)
         if response is None:
-            raise self._failed(TimeoutError(), "waiting for an answer")
+            raise self._lost(TimeoutError(), "waiting for an answer")
         return response
 
     def receive_by(self, deadline: Deadline | None) -> Response | None:
@@ -202,14 +213,14 @@ class Connection:
             while (frame := self._incoming.frame()) is None:
                 self._write_some(None)
                 # A broker that is answering may read no more requests until its answer is read.
-                if not self._link.receive(self._incoming, None if self._outgoing else deadline):
+                if not self._socket.receive(self._incoming, None if self._outgoing else deadline):
                     if not self._outgoing or deadline is None or deadline.expired:
                         self.dry_at_seconds = time.monotonic()
                         return None
                     readable([self], deadline)
             _, response = self._exchange.response(frame)
         except OSError as error:
-            raise self._failed(error, "waiting for an answer") from error
+            raise self._lost(error, "waiting for an answer") from error
         except ProtocolError as error:
             raise self._fail(ProtocolError(f"{self.address}: {error}")) from error
         self._awaited.popleft().response = response
@@ -248,7 +259,7 @@ class Connection:
     @property
     def silent_seconds(self) -> float:
         """Seconds since something was received or sent."""
-        return self._link.silent_seconds
+        return self._socket.silent_seconds
 
     @property
     def is_heard(self) -> bool:
@@ -258,7 +269,7 @@ class Connection:
     @property
     def closed(self) -> bool:
         """Whether it is closed, by either side."""
-        return self._link.closed
+        return self._socket.closed
 
     @property
     def needs_login(self) -> bool:
@@ -301,7 +312,7 @@ class Connection:
             return self.in_flight < most_in_flight and not self._session.is_due()
         most_ms = self._settings.connections_max_idle_ms
         is_idle = 0 <= most_ms <= self.silent_seconds * 1000
-        return not is_idle and not self._link.hung_up()
+        return not is_idle and not self._socket.hung_up()
 
     @property
     def is_busy(self) -> bool:
@@ -310,22 +321,22 @@ class Connection:
 
     def fileno(self) -> int:
         """Return the socket's descriptor, to wait for several at once; -1 once it is closed."""
-        return self._link.fileno()
+        return self._socket.fileno()
 
     def close(self) -> None:
         """Close the socket, and wake a thread that waits on it. Never raises."""
-        self._link.close()
+        self._socket.close()
 
     def _set_up(
         self, deadline: Deadline, opened: Callable[["Connection"], None], *, is_last: bool
     ) -> None:
-        first_by = deadline if is_last else deadline.within_ms(_LONGEST_SILENCE_MS)
+        first_deadline = deadline if is_last else deadline.within_ms(_LONGEST_SILENCE_MS)
         try:
             opened(self)
             if self._settings.security.tls is not None:
-                self._start_tls(self._settings.security.tls, first_by)
-                first_by = deadline
-            self._agree_on_versions(first_by, deadline)
+                self._start_tls(self._settings.security.tls, first_deadline)
+                first_deadline = deadline
+            self._agree_on_versions(first_deadline, deadline)
             if self._settings.security.sasl is not None:
                 self._log_in(self._settings.security.sasl, deadline)
         except BaseException:
@@ -335,10 +346,10 @@ class Connection:
 
     def _start_tls(self, settings: TlsSettings, deadline: Deadline) -> None:
         try:
-            self._link.start_tls(settings, self.address.host, deadline)
+            self._socket.start_tls(settings, self.address.host, deadline)
         except OSError as error:
             was_ended = not self.closed and isinstance(error, ssl.SSLEOFError | ConnectionError)
-            failure = self._failed(error, "starting TLS")
+            failure = self._lost(error, "starting TLS")
             # A broker that dies and a listener without TLS end the connection in the same way, but
             # a broker may come back.
             if was_ended and _answers_without_tls(self.address, self._settings, deadline):
@@ -347,7 +358,7 @@ class Connection:
 
     def _log_in(self, settings: SaslSettings, deadline: Deadline) -> None:
         """Authenticate, for the first time or again (KIP-368)."""
-        self._contacts.log_in(partial(self._authenticate, settings, deadline), deadline)
+        self._history.log_in(partial(self._authenticate, settings, deadline), deadline)
 
     def _authenticate(self, settings: SaslSettings, deadline: Deadline) -> None:
         # Only a connection with SASL needs the mechanisms.
@@ -368,33 +379,33 @@ class Connection:
             self.close()
             raise
 
-    def _agree_on_versions(self, first_by: Deadline, deadline: Deadline) -> None:
-        exchange, contacts = self._exchange, self._contacts
+    def _agree_on_versions(self, first_deadline: Deadline, deadline: Deadline) -> None:
+        exchange, history = self._exchange, self._history
         highest = _WITHOUT_IDENTITY if self._identity is None else exchange.api_versions_version
-        exchange.api_versions_version = contacts.api_versions_version(self.address, highest)
+        exchange.api_versions_version = history.api_versions_version(self.address, highest)
         request = ApiVersionsRequest()
         if self._identity is not None:
             request.cluster_id, request.node_id = self._identity
         try:
-            response = self.request(request, first_by)
+            response = self.request(request, first_deadline)
             if response.error_code == _REBOOTSTRAP_REQUIRED:
                 raise RebootstrapError(f"{self.address} is not {self._identity}")
             # A broker that does not know the client's version answers with its own (KIP-511).
             while exchange.api_versions(response):
                 response = self.request(request, deadline)
         except ConnectionFailedError:
-            contacts.hung_up(self.address, exchange.api_versions_version)
+            history.hung_up(self.address, exchange.api_versions_version)
             raise
         except KafkaError:
-            contacts.disagreed(self.address)
+            history.disagreed(self.address)
             raise
         if exchange.api_versions_version == highest:
             return
         if self._identity is not None and exchange.supports(ApiVersionsRequest, highest):
             # It hung up before, as at a restart. The next connection has the check again.
-            contacts.disagreed(self.address)
+            history.disagreed(self.address)
         else:
-            contacts.agreed(self.address, exchange.api_versions_version)
+            history.agreed(self.address, exchange.api_versions_version)
 
     def give_up(self, reason: str) -> RequestTimeoutError:
         """Close the connection, with this reason for all requests that wait for their answers."""
@@ -411,9 +422,9 @@ class Connection:
         self._failure = self._failure or error
         return error
 
-    def _failed(self, error: OSError, doing: str) -> KafkaError:
+    def _lost(self, error: OSError, doing: str) -> KafkaError:
         if self._stage >= Stage.SET_UP and not self.closed:
-            self._contacts.lost(self.address, self._settings.reconnects)
+            self._history.lost(self.address, self._settings.reconnects)
         self.close()
         return self._fail(self._failure_of(error, doing))
 

@@ -13,7 +13,7 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.sasl import AuthenticationError
 from spark_kafka_source.net.security import PROTOCOL_OPTION, SecurityProtocol, TlsSettings
-from spark_kafka_source.net.tls_failures import tls_failure
+from spark_kafka_source.net.tls.failures import tls_failure
 
 _MOST_SHOWN = 300
 
@@ -44,9 +44,9 @@ def connection_failure(
     if isinstance(error, TimeoutError):
         return RequestTimeoutError(f"{address}: timed out {doing}{_silence(stage)}")
     if tls is not None and isinstance(error, ssl.SSLError):
-        found = tls_failure(error, address, tls)
-        if found is not None:
-            return found
+        failure = tls_failure(error, address, tls)
+        if failure is not None:
+            return failure
     suspicion = _suspicion(tls) if stage is Stage.SILENT and was_hung_up(error) else ""
     return ConnectionFailedError(f"{address}: {error.strerror or error} while {doing}{suspicion}")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from spark_kafka_source.net.retry import Retry
 from spark_kafka_source.net.security import SecuritySettings
-from spark_kafka_source.settings import setting
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import int32, string
 
 _BUFFER = "the size in bytes; -1 leaves it to the system"
 
@@ -14,18 +15,22 @@ _BUFFER = "the size in bytes; -1 leaves it to the system"
 class ConnectionSettings:
     """Settings of connections, with the names and defaults of Kafka's consumer configuration."""
 
-    client_id: str = setting("spark-kafka-source")
-    socket_connection_setup_timeout_ms: int = setting(10_000, minimum=1)
-    request_timeout_ms: int = setting(
-        30_000,
-        minimum=1,
-        meaning="the timeout of one request, and of the first contact with a cluster",
+    client_id: str = option("kafka.client.id", string("spark-kafka-source"))
+    socket_connection_setup_timeout_ms: int = option(
+        "kafka.socket.connection.setup.timeout.ms", int32(10_000, minimum=1)
     )
-    reconnect_backoff_ms: int = setting(50)
-    reconnect_backoff_max_ms: int = setting(1_000)
-    connections_max_idle_ms: int = setting(540_000, minimum=-1)
-    receive_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
-    send_buffer_bytes: int = setting(-1, minimum=-1, meaning=_BUFFER)
+    request_timeout_ms: int = option(
+        "kafka.request.timeout.ms",
+        int32(30_000, minimum=1),
+        "the timeout of one request, and of the first contact with a cluster",
+    )
+    reconnect_backoff_ms: int = option("kafka.reconnect.backoff.ms", int32(50))
+    reconnect_backoff_max_ms: int = option("kafka.reconnect.backoff.max.ms", int32(1_000))
+    connections_max_idle_ms: int = option(
+        "kafka.connections.max.idle.ms", int32(540_000, minimum=-1)
+    )
+    receive_buffer_bytes: int = option("kafka.receive.buffer.bytes", int32(-1, minimum=-1), _BUFFER)
+    send_buffer_bytes: int = option("kafka.send.buffer.bytes", int32(-1, minimum=-1), _BUFFER)
     max_response_bytes: int = 256 * 1024 * 1024
     security: SecuritySettings = field(default_factory=SecuritySettings)
 

@@ -3,7 +3,7 @@
 A conversation is a coroutine. It says what it waits for, and knows nothing of threads or sockets.
 `run` drives one to its end, and blocks its thread. `Conversations` drives any number of them in a
 thread with other work. `spark_kafka_source.aio` drives them on asyncio. No conversation may await
-asyncio's own objects.
+asyncio's own objects. docs/contributors/architecture.md has a picture.
 """
 
 import time
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 # Further conversations wait for these. Each may wait for a silent broker, on its own connection.
 _MOST_AT_ONCE = 8
-_AT_ONCE = Deadline(0.0, 0)
+_NOW = Deadline(0.0, 0)
 _FOR_EVER = Deadline(float("inf"), 0)
 
 
 @runtime_checkable
 class CanBlock(Protocol):
-    """A thing with a better way to wait for it alone than for its descriptor."""
+    """A socket with a better way to wait for it alone than for its descriptor."""
 
     def wait(self, deadline: Deadline) -> None:
         """Wait until there is something to do, or until the deadline."""
@@ -35,17 +35,17 @@ class CanBlock(Protocol):
 
 
 class Wait(NamedTuple):
-    """The end of a wait: one of `things` is readable or closed, or the moment `until` is there."""
+    """The end of a wait: one of `sockets` is readable or closed, or `until` is there."""
 
-    things: Sequence[HasFileno]
+    sockets: Sequence[HasFileno]
     until: Deadline
 
     def block(self) -> None:
         """Wait in this thread."""
-        if len(self.things) == 1 and isinstance(alone := self.things[0], CanBlock):
+        if len(self.sockets) == 1 and isinstance(alone := self.sockets[0], CanBlock):
             alone.wait(self.until)
-        elif self.things:
-            readable(self.things, self.until)
+        elif self.sockets:
+            readable(self.sockets, self.until)
         else:
             time.sleep(self.until.remaining_seconds())
 
@@ -55,12 +55,12 @@ Conversation: TypeAlias = Coroutine[Wait, None, T]
 
 
 @coroutine
-def wait_for(things: Sequence[HasFileno], until: Deadline) -> Generator[Wait, None, None]:
-    """Wait once, until one of `things` may be readable, or until the moment.
+def wait_for(sockets: Sequence[HasFileno], until: Deadline) -> Generator[Wait, None, None]:
+    """Wait once, until one of `sockets` may be readable, or until the moment.
 
     It may end sooner: look again, and wait again.
     """
-    yield Wait(things, until)
+    yield Wait(sockets, until)
 
 
 async def pause(seconds: float) -> None:
@@ -80,12 +80,12 @@ async def keep_asking(
     """
     tries = 0
     while True:
-        asked = ask()
-        if asked is None:
+        question = ask()
+        if question is None:
             await wait_for((), _FOR_EVER)
             continue
-        tries = 0 if await asked else tries + 1
-        await wait_for((), _AT_ONCE)  # The thread has a use for the outcome, also of a failure.
+        tries = 0 if await question else tries + 1
+        await wait_for((), _NOW)  # The thread has a use for the outcome, also of a failure.
         if tries:
             await pause(pause_seconds(tries))
 
@@ -110,7 +110,7 @@ def run(conversation: Conversation[T], block: Callable[[Wait], object] = Wait.bl
 
 
 class InterruptedConversationError(KafkaError):
-    """A Ctrl-C ended a conversation. Whoever wants its result begins another."""
+    """A Ctrl-C ended a conversation. A caller that needs its result begins another."""
 
     remedy = Remedy.RETRY
 
@@ -158,7 +158,7 @@ class Running(Generic[T]):
         return None
 
     def give_up(self) -> None:
-        """End the conversation, whose result nobody wants any more."""
+        """End the conversation: nothing needs its result any more."""
         if not self.is_done:
             self._error, self.is_done = ClosedError("the conversation was given up"), True
         self._conversation.close()
@@ -185,10 +185,10 @@ class Conversations:
 
     def step(self) -> None:
         """Let each conversation take the steps that need no waiting."""
-        for each in self._running:
-            before = each.wait.things
-            each.go_on()
-            self._has_news |= each.is_done or each.wait.things != before
+        for running in self._running:
+            before = running.wait.sockets
+            running.go_on()
+            self._has_news |= running.is_done or running.wait.sockets != before
         self._begin_waiting()
 
     @property
@@ -199,28 +199,28 @@ class Conversations:
     def next_wait(self) -> Wait:
         """Return what all of them wait for. Call `step` after that.
 
-        The wait ends at once if a conversation has gone on since the last call: whoever began it
-        may have looked for its result before.
+        The wait ends at once if a conversation has gone on since the last call: the thread may have
+        looked for its result before that.
         """
         has_news, self._has_news = self._has_news, False
-        return Wait((), _AT_ONCE) if has_news else wait_of_all(self._running)
+        return Wait((), _NOW) if has_news else wait_of_all(self._running)
 
     def close(self) -> None:
         """Give up all conversations."""
-        for each in (*self._running, *self._waiting):
-            each.give_up()
+        for running in (*self._running, *self._waiting):
+            running.give_up()
         self._running.clear()
         self._waiting.clear()
 
     def _begin_waiting(self) -> None:
-        self._running = [each for each in self._running if not each.is_done]
+        self._running = [running for running in self._running if not running.is_done]
         while self._waiting and len(self._running) < _MOST_AT_ONCE:
             # In this order a Ctrl-C in between loses none: it is in one of the two at least.
-            begun = self._waiting[0]
-            begun.go_on()
+            next_one = self._waiting[0]
+            next_one.go_on()
             self._has_news = True
-            if not begun.is_done:
-                self._running.append(begun)
+            if not next_one.is_done:
+                self._running.append(next_one)
             self._waiting.popleft()
 
 
@@ -230,12 +230,11 @@ def wait_of_all(running: Iterable[Running[T]]) -> Wait:
     Requests may share a connection. One that reads it may receive the answer of another, and then
     the socket has nothing more to read.
     """
-    waits = [each.wait for each in running if not each.is_done]
-    things = [thing for each in waits for thing in each.things]
-    if any(getattr(thing, "has_answer", False) for thing in things):
-        return Wait((), _AT_ONCE)
-    until = min((each.until for each in waits), key=lambda at: at.at_seconds, default=_FOR_EVER)
-    return Wait(things, until)
+    waits = [conversation.wait for conversation in running if not conversation.is_done]
+    sockets = [socket for wait in waits for socket in wait.sockets]
+    if any(getattr(socket, "has_answer", False) for socket in sockets):
+        return Wait((), _NOW)
+    return Wait(sockets, Deadline.first(_FOR_EVER, *(wait.until for wait in waits)))
 
 
 async def together(
@@ -245,16 +244,16 @@ async def together(
 
     Return them in their order, all of them done.
     """
-    running = [Running(each) for each in conversations]
+    running = [Running(conversation) for conversation in conversations]
     try:
-        while under_way := [each for each in running if not each.is_done][:at_once]:
+        while under_way := [begun for begun in running if not begun.is_done][:at_once]:
             _go_on(under_way)
-            if not any(each.is_done for each in under_way):
+            if not any(begun.is_done for begun in under_way):
                 await wait_for(*wait_of_all(under_way))
         return running
     finally:
-        for each in running:
-            each.give_up()
+        for conversation in running:
+            conversation.give_up()
 
 
 def _go_on(running: Iterable[Running[T]]) -> None:
@@ -264,14 +263,14 @@ def _go_on(running: Iterable[Running[T]]) -> None:
     them would read in vain.
     """
     began_seconds = time.monotonic()
-    for each in running:
-        if not _is_dry(each.wait, began_seconds):
-            each.go_on()
+    for conversation in running:
+        if not _is_dry(conversation.wait, began_seconds):
+            conversation.go_on()
 
 
 def _is_dry(wait: Wait, since_seconds: float) -> bool:
     """Whether others have read all sockets of a wait since then, and had nothing for it."""
-    dry = [getattr(each, "is_dry_since", None) for each in wait.things]
-    if not dry or wait.until.expired:
+    checks = [getattr(socket, "is_dry_since", None) for socket in wait.sockets]
+    if not checks or wait.until.expired:
         return False
-    return all(each is not None and each(since_seconds) for each in dry)
+    return all(check is not None and check(since_seconds) for check in checks)

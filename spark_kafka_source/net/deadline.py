@@ -24,7 +24,7 @@ class Deadline:
     @staticmethod
     def first(*deadlines: "Deadline") -> "Deadline":
         """Return the earliest of these deadlines."""
-        return min(deadlines, key=lambda each: each.at_seconds)
+        return min(deadlines, key=lambda deadline: deadline.at_seconds)
 
     def remaining_seconds(self) -> float:
         """Return the seconds left: 0.0 after the deadline."""

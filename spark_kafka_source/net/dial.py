@@ -7,17 +7,17 @@ at once, or does something else meanwhile.
 
 import threading
 from collections.abc import Callable
-from contextvars import copy_context
 from typing import cast
 
 from spark_kafka_source.errors import ClosedError, RemoteError
 from spark_kafka_source.net.address import Address, Identity
+from spark_kafka_source.net.broker_history import BrokerHistory
 from spark_kafka_source.net.connection import Connection
 from spark_kafka_source.net.connection_settings import ConnectionSettings
-from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
+from spark_kafka_source.net.readable import Wakeup
 from spark_kafka_source.net.threads import start
-from spark_kafka_source.net.wakeup import Wakeup
+from spark_kafka_source.spelling import daemon
 
 Opened = Callable[[Connection], None]
 
@@ -43,16 +43,15 @@ class Dial:
         self._result: Connection | None = None
         self._error: BaseException | None = None
         name = f"connecting to {address}"
-        run = copy_context().run  # Then errors name settings by this front's spelling.
-        if not start(threading.Thread(target=run, args=[self._run], name=name, daemon=True)):
-            run(self._run)
+        if not start(daemon(self._run, name)):
+            self._run()
 
     @classmethod
     def connecting(
         cls,
         address: Address,
         settings: ConnectionSettings,
-        contacts: Contacts,
+        history: BrokerHistory,
         identity: Identity | None = None,
     ) -> "Dial":
         """Connect within `socket.connection.setup.timeout.ms`; see `Connection.connect`.
@@ -66,15 +65,15 @@ class Dial:
             deadline = Deadline.after_ms(timeout_ms)
             try:
                 made = Connection.connect(
-                    address, settings, deadline, opened, contacts=contacts, identity=identity
+                    address, settings, deadline, opened, history=history, identity=identity
                 )
             except RemoteError:
-                contacts.lost(address, settings.reconnects)
+                history.lost(address, settings.reconnects)
                 raise
-            contacts.connected(address)
+            history.connected(address)
             return made
 
-        return cls(address, make, contacts.pause_seconds(address))
+        return cls(address, make, history.pause_seconds(address))
 
     @classmethod
     def renewing(cls, connection: Connection, timeout_ms: int) -> "Dial":

@@ -11,15 +11,15 @@ from typing import cast
 from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
 from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.net.address import Address
+from spark_kafka_source.net.broker_history import BrokerHistory
+from spark_kafka_source.net.connect_attempts import ConnectAttempts
 from spark_kafka_source.net.connection_failures import RequestTimeoutError
-from spark_kafka_source.net.contacts import Contacts
 from spark_kafka_source.net.deadline import Deadline
-from spark_kafka_source.net.http_answer import BoundedLink, set_timeout
-from spark_kafka_source.net.opening import Opening
+from spark_kafka_source.net.http_answer import BoundedSocket, set_timeout
 from spark_kafka_source.net.readable import readable
 from spark_kafka_source.net.security import TlsSettings
-from spark_kafka_source.net.tls import start_tls
-from spark_kafka_source.net.tls_failures import Peer, tls_failure
+from spark_kafka_source.net.tls.context import start_tls
+from spark_kafka_source.net.tls.failures import Peer, tls_failure
 
 # For headers, which the standard library limits as well, and for the sizes of chunks.
 _BESIDE_BODY_BYTES = 256 * 1024
@@ -59,9 +59,9 @@ class HttpConnection:
     ) -> None:
         self.address = address
         self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
-        self._contacts = Contacts()
+        self._history = BrokerHistory()
         self._target: tuple[object, ...] = ()
-        self._link: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self._process = OwnProcess("connection")
 
     @property
@@ -77,7 +77,7 @@ class HttpConnection:
         answer that is too long, and `ConfigurationError` for settings that TLS cannot use.
         """
         self._process.check()
-        kept = self._link
+        kept = self._socket
         if kept is not None and not readable([kept], Deadline.after_ms(0)):
             try:
                 return self._exchange(kept, request, deadline)
@@ -86,53 +86,53 @@ class HttpConnection:
                 self.close()
         self.close()
         try:
-            link = self._connect(deadline)
-            return self._exchange(link, request, deadline)
+            connected = self._connect(deadline)
+            return self._exchange(connected, request, deadline)
         except ConnectionError as error:
             raise self._failed(error) from error
 
     def close(self) -> None:
         """Close the connection. The next request makes a new one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
     def interrupt(self) -> None:
         """End another thread's wait for an answer, as if the server had closed the connection."""
-        link = self._link
-        if link is not None and self._process.is_here:
+        connected = self._socket
+        if connected is not None and self._process.is_here:
             with suppress(OSError):
-                link.shutdown(socket.SHUT_RDWR)
+                connected.shutdown(socket.SHUT_RDWR)
 
     def _connect(self, deadline: Deadline) -> socket.socket:
-        with closing(Opening(self.address, {}, self._contacts, deadline)) as opening:
-            link, self._target = opening.next()
+        with closing(ConnectAttempts(self.address, {}, self._history, deadline)) as attempts:
+            connected, self._target = attempts.next()
         try:
             if self._tls is not None:
-                link = secured = start_tls(link, self._tls, self.address.host)
-                set_timeout(link, deadline)
+                connected = secured = start_tls(connected, self._tls, self.address.host)
+                set_timeout(connected, deadline)
                 secured.do_handshake()
         except BaseException as error:
             # No request may be sent on this socket without TLS.
-            link.close()
+            connected.close()
             if isinstance(error, OSError):
                 raise self._failed(error) from error
             raise
-        self._link = link
-        return link
+        self._socket = connected
+        return connected
 
     def _exchange(
-        self, link: socket.socket, request: HttpRequest, deadline: Deadline
+        self, connected: socket.socket, request: HttpRequest, deadline: Deadline
     ) -> HttpAnswer:
         """Send and receive.
 
         Raises `ConnectionError` if the connection was closed before an answer.
         """
-        bounded = BoundedLink(link, self._most_bytes + _BESIDE_BODY_BYTES, deadline)
+        bounded = BoundedSocket(connected, self._most_bytes + _BESIDE_BODY_BYTES, deadline)
         is_over = True
         try:
             connection = http.client.HTTPConnection(str(self.address))
-            # The type checker expects a socket. `BoundedLink` has all methods that are called.
+            # The type checker expects a socket. `BoundedSocket` has all methods that are called.
             connection.sock = cast(socket.socket, bounded)
             headers = {"Host": self.host, **request.headers}
             connection.request(request.method, request.target, request.body, headers)
@@ -148,7 +148,7 @@ class HttpConnection:
         finally:
             if is_over:
                 self.close()
-        self._contacts.answered(self._target)
+        self._history.answered(self._target)
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> HttpAnswer:
@@ -173,13 +173,13 @@ class HttpConnection:
         If the host has several addresses, the next try takes another one.
         """
         self.close()
-        self._contacts.failed(self._target)
+        self._history.failed(self._target)
         if isinstance(error, TimeoutError):
             return RequestTimeoutError(f"{self.address}: timed out waiting for an answer")
         if isinstance(error, ssl.SSLError) and self._tls is not None:
-            found = tls_failure(error, self.address, self._tls, self._peer)
-            if found is not None:
-                return found
+            failure = tls_failure(error, self.address, self._tls, self._peer)
+            if failure is not None:
+                return failure
         text = getattr(error, "strerror", None) or str(error)
         if not isinstance(error, OSError):
             text = f"no complete HTTP answer ({type(error).__name__})"

@@ -3,19 +3,26 @@
 https://kafka.apache.org/documentation/#consumerconfigs_security.protocol
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl import SASL_OPTIONS, SaslSettings, TokenProvider
+from spark_kafka_source.options.declaration import (
+    Option,
+    Options,
+    Settings,
+    named,
+    option,
+    options_of,
+)
+from spark_kafka_source.options.judgement import refuse_unknown
+from spark_kafka_source.options.kinds import choice, secret, string
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings, nearest, setting, settings_of
-
-PROTOCOL_OPTION = "kafka.security.protocol"
 
 _NONE_GIVEN = Secret("")
+_KAFKA = "kafka."
 _STORE_TYPE = "PEM or PKCS12, found by the content; JKS is refused"
-_A_SLIP = 0.9
 
 
 class SecurityProtocol(Enum):
@@ -40,6 +47,10 @@ class SecurityProtocol(Enum):
         return self.value[1]
 
 
+_PROTOCOL = Option("kafka.security.protocol", choice(SecurityProtocol.PLAINTEXT))
+PROTOCOL_OPTION = _PROTOCOL.name
+
+
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
     """The trusted certificates, and the client's certificates and key, with Kafka's names.
@@ -48,20 +59,33 @@ class TlsSettings:
     so it need not be given. Certificates in PEM are secret, like passwords, as in Kafka.
     """
 
-    ssl_truststore_location: str = setting("")
-    ssl_truststore_type: str = setting("", meaning=_STORE_TYPE)
-    ssl_truststore_password: Secret = setting(_NONE_GIVEN)
-    ssl_truststore_certificates: Secret = setting(_NONE_GIVEN)
-    ssl_keystore_location: str = setting("")
-    ssl_keystore_type: str = setting("", meaning=_STORE_TYPE)
-    ssl_keystore_password: Secret = setting(_NONE_GIVEN)
-    ssl_keystore_certificate_chain: Secret = setting(_NONE_GIVEN)
-    ssl_keystore_key: Secret = setting(_NONE_GIVEN)
-    ssl_key_password: Secret = setting(_NONE_GIVEN)
-    ssl_endpoint_identification_algorithm: str = setting("https")
-    ssl_enabled_protocols: str = setting("TLSv1.2,TLSv1.3")
-    ssl_protocol: str = setting("TLSv1.3")
-    ssl_cipher_suites: str = setting("")
+    prefix: str = field(default=_KAFKA, kw_only=True)
+    """What precedes the names of the options: `kafka.`, or the registry's."""
+    ssl_truststore_location: str = option("ssl.truststore.location", string())
+    ssl_truststore_type: str = option("ssl.truststore.type", string(), _STORE_TYPE)
+    ssl_truststore_password: Secret = option("ssl.truststore.password", secret())
+    ssl_truststore_certificates: Secret = option("ssl.truststore.certificates", secret())
+    ssl_keystore_location: str = option("ssl.keystore.location", string())
+    ssl_keystore_type: str = option("ssl.keystore.type", string(), _STORE_TYPE)
+    ssl_keystore_password: Secret = option("ssl.keystore.password", secret())
+    ssl_keystore_certificate_chain: Secret = option("ssl.keystore.certificate.chain", secret())
+    ssl_keystore_key: Secret = option("ssl.keystore.key", secret())
+    ssl_key_password: Secret = option("ssl.key.password", secret())
+    ssl_endpoint_identification_algorithm: str = option(
+        "ssl.endpoint.identification.algorithm", string("https")
+    )
+    ssl_enabled_protocols: str = option("ssl.enabled.protocols", string("TLSv1.2,TLSv1.3"))
+    ssl_protocol: str = option("ssl.protocol", string("TLSv1.3"))
+    ssl_cipher_suites: str = option("ssl.cipher.suites", string())
+
+    @classmethod
+    def from_settings(cls, settings: Settings, prefix: str = _KAFKA) -> "TlsSettings":
+        """Read the options whose names begin with `prefix`."""
+        return settings.read(cls, prefix, prefix=prefix)
+
+    def named(self, option: str) -> str:
+        """Return the name of an option such as `ssl.protocol`, with its prefix."""
+        return self.prefix + option
 
     @property
     def has_key(self) -> bool:
@@ -85,9 +109,9 @@ class SecuritySettings:
 
         Raises `ConfigurationError`, also for security options that would have no effect.
         """
-        protocol = settings.choice(PROTOCOL_OPTION, SecurityProtocol.PLAINTEXT)
+        protocol = _PROTOCOL.of(settings)
         _refuse_what_would_do_nothing(settings, protocol)
-        tls = settings.read(TlsSettings) if protocol.has_tls else None
+        tls = TlsSettings.from_settings(settings) if protocol.has_tls else None
         if not protocol.has_sasl:
             return cls(protocol, tls)
         sasl = SaslSettings.from_settings(
@@ -96,33 +120,12 @@ class SecuritySettings:
         return cls(protocol, tls, sasl)
 
 
-SECURITY_OPTIONS = frozenset({PROTOCOL_OPTION, *settings_of(TlsSettings), *SASL_OPTIONS})
-"""The names of the options that `SecuritySettings.from_settings` reads."""
-
-_WITHOUT_EFFECT_BY_REASON = {
-    "Java's security providers cannot be used here": """
-        security.providers ssl.keymanager.algorithm ssl.provider ssl.secure.random.implementation
-        ssl.trustmanager.algorithm
-        """,
-    "the Kerberos library manages the tickets": """
-        sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
-        sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
-        """,
-    "the broker checks a token, not the client": """
-        sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
-        sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
-        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
-        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
-        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
-        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-        """,
+SECURITY_OPTIONS: Options = {
+    **named(_PROTOCOL),
+    **options_of(TlsSettings, _KAFKA),
+    **SASL_OPTIONS,
 }
-SECURITY_WITHOUT_EFFECT = {
-    f"kafka.{name}": reason
-    for reason, names in _WITHOUT_EFFECT_BY_REASON.items()
-    for name in names.split()
-}
-"""Security options that have no effect and do no harm, each with the reason."""
+"""The options that `SecuritySettings.from_settings` reads."""
 
 
 def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol) -> None:
@@ -131,32 +134,9 @@ def _refuse_what_would_do_nothing(settings: Settings, protocol: SecurityProtocol
         ("kafka.ssl.", protocol.has_tls, "SSL or SASL_SSL"),
         ("kafka.sasl.", protocol.has_sasl, "SASL_SSL"),
     ):
-        for name in sorted(settings.values):
-            if name in SECURITY_WITHOUT_EFFECT or not name.startswith(prefix):
-                continue
-            if name not in SECURITY_OPTIONS:
-                raise ConfigurationError(name, "is not supported", _nearest(name))
-            if not matters:
+        refuse_unknown(settings, prefix, SECURITY_OPTIONS)
+        for name in sorted(settings.values.keys() & SECURITY_OPTIONS.keys()):
+            if name.startswith(prefix) and not matters:
                 found = f"has no effect with {protocol.name}"
                 expected = f"Leave it out, or set '{PROTOCOL_OPTION}' to {protocols}"
                 raise ConfigurationError(name, found, expected)
-
-
-INSTEAD = {
-    "kafka.sasl.oauthbearer.assertion.": (
-        "Use 'kafka.sasl.oauthbearer.client.credentials.client.secret', or a token provider"
-    ),
-    "kafka.sasl.oauthbearer.jwt.validator.class": "Leave it to the broker, which checks the token",
-    "kafka.ssl.engine.factory.class": (
-        "Use 'kafka.ssl.keystore.location' and 'kafka.ssl.truststore.location'"
-    ),
-}
-"""Replacements for options of Kafka's own client, by the beginnings of their names."""
-
-
-def _nearest(name: str) -> str:
-    instead = next((text for begin, text in INSTEAD.items() if name.startswith(begin)), None)
-    if instead:
-        return instead
-    meant = nearest(name, SECURITY_OPTIONS, _A_SLIP)
-    return f"Did you mean '{meant}'?" if meant else "Leave it out"

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
         RecordMetadata,
     )
     from spark_kafka_source.producer.errors import (
+        LateRowsError,
         ProducerFencedError,
         RefusedRowsError,
         TransactionAbortableError,
+        TransactionAbortedError,
+        TransactionStateError,
         UnsendableRecordError,
     )
     from spark_kafka_source.producer.generation import Generation, generation_of
@@ -24,12 +27,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.producer.parcel import SendFuture
     from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId, is_next
     from spark_kafka_source.producer.topics import UnknownPartitionError
-    from spark_kafka_source.producer.transaction import (
-        Beginning,
-        LateRowsError,
-        TransactionAbortedError,
-        TransactionStateError,
-    )
+    from spark_kafka_source.producer.transaction import Beginning
     from spark_kafka_source.producer.transaction_coordinator import (
         TransactionCoordinator,
         end_each,
@@ -72,8 +70,8 @@ if not TYPE_CHECKING:
             "config": "Acks PRODUCER_OPTIONS ProducerConfig",
             "delivery": "BatchMetadata ColumnsFuture RecordMetadata",
             "errors": (
-                "ProducerFencedError RefusedRowsError TransactionAbortableError "
-                "UnsendableRecordError"
+                "LateRowsError ProducerFencedError RefusedRowsError TransactionAbortableError "
+                "TransactionAbortedError TransactionStateError UnsendableRecordError"
             ),
             "generation": "Generation generation_of",
             "given_columns": "UnknownColumnError",
@@ -81,9 +79,7 @@ if not TYPE_CHECKING:
             "parcel": "SendFuture",
             "sequences": "PreparedTransaction ProducerId is_next",
             "topics": "UnknownPartitionError",
-            "transaction": (
-                "Beginning LateRowsError TransactionAbortedError TransactionStateError"
-            ),
+            "transaction": "Beginning",
             "transaction_coordinator": "TransactionCoordinator end_each",
         },
     )

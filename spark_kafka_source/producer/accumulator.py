@@ -1,6 +1,27 @@
 """The records that wait: by topic in parcels, then by partition in batches.
 
-The callers of `send` and `send_columns` and the producer's thread share them.
+The way of a record from `send` to its outcome:
+
+    the caller's thread                     the producer's thread
+
+    send                                    place_due_parcels: a full parcel, or after linger.ms
+      │ add                                   │
+      ▼                                       ▼
+    Parcel of the topic ──────────────────▶ Placing: the record's partition
+                                              │ append
+    send_columns ── append, append_batch ──▶  ▼
+                                            OpenBatch ──▶ ProducerBatch, closed and encoded
+                                                            │ head, pop_head
+                                              ┌─────────────┘
+                                              ▼
+                                            Sender: a Produce request ──────▶ the leader
+                                                                                 │
+                                            ProduceAnswers ◀──── its answer ─────┘
+                                              │ put_back, to send a batch again
+                                              ▼
+    SendFuture, on_delivery ◀────────────── Delivery: offsets, or an error
+
+The module is long because one lock guards all that both threads share.
 """
 
 import math
@@ -8,56 +29,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.net import Deadline, Wakeup
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.producer.batch import OpenBatch, PartitionQueue, ProducerBatch
 from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import Delivery, OnDelivery, Places, Run
 from spark_kafka_source.producer.parcel import Parcel, SendFuture, SentRow
-from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.records import Compression, EncodedBatch, Row
+from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
-
-
-@dataclass(eq=False, slots=True)
-class PartitionQueue:
-    """The batches of one partition: those that wait, in order, and last the open one.
-
-    Only the producer's thread uses the batches in flight and the sequences.
-    """
-
-    topic_partition: TopicPartition
-    waiting: deque[ProducerBatch] = field(default_factory=deque)
-    open: OpenBatch | None = None
-    in_flight: list[ProducerBatch] = field(default_factory=list)
-    producer: ProducerId | None = None
-    next_sequence: int = 0
-    is_known: bool = False
-    """Whether the leader has taken a batch with these sequences. Until then it takes any number."""
-
-    def begin_sequences(self, producer: ProducerId | None) -> None:
-        """Number the next batches from 0, for this producer."""
-        self.producer, self.next_sequence, self.is_known = producer, 0, False
-
-    @property
-    def most_in_flight(self) -> float:
-        """The most batches in flight with which the leader keeps their order.
-
-        A leader that does not know the producer accepts the second batch after the first failed.
-        """
-        return 1 if self.producer is not None and not self.is_known else math.inf
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no batch waits in the queue."""
-        return self.open is None and not self.waiting
 
 
 class Part(NamedTuple):
@@ -72,10 +58,10 @@ class Part(NamedTuple):
 
 
 _ROOM_BYTES = 64 * 1024
-"""Parcels take room in blocks of this size: room for each record alone would cost more than it."""
+"""Parcels take room in blocks of this size. Each take costs more time than a record."""
 
 _MOST_ROOM = 1 / 64
-"""The most of `buffer.memory` in a block: what one topic's parcel does not use, others may need."""
+"""The largest part of `buffer.memory` in a block. Other topics may need what a parcel leaves."""
 
 _PLACED_BYTES = 1 << 20
 """The producer's thread places so many bytes of parcels, and then looks at its requests again."""
@@ -91,7 +77,7 @@ class Accumulator:
         self.wakeup = Wakeup()
         """Woken when there may be a batch to send."""
         self.memory = BufferMemory(config.buffer_memory, self.wakeup.wake)
-        self.emptied_by: threading.Thread | None = None
+        self.producer_thread: threading.Thread | None = None
         """The producer's thread. It must not wait for room or records: only it makes room."""
         self.batch_ended: Callable[[TopicPartition], object] = lambda _: None
         """Called when an open batch has waited for `linger.ms`: the next record without a key may
@@ -102,6 +88,7 @@ class Accumulator:
         self.sizes = BatchSizes(config)
         self._linger_seconds = config.linger_ms / 1000
         self._max_block_ms = config.max_block_ms
+        self._spelling = config.spelling
         self._room_bytes = min(_ROOM_BYTES, int(config.buffer_memory * _MOST_ROOM))
         # One thread may take it twice: the garbage collector closes a forgotten producer.
         self._lock = threading.RLock()
@@ -138,13 +125,16 @@ class Accumulator:
         Waits for room. Raises `BufferFullError`, or the error of `refuse` or `hold`.
         """
         future = self.add_at_once(topic, row, on_delivery)
-        return self._add(topic, row, on_delivery) if future is None else future
+        if future is not None:
+            return future
+        with spelt(self._spelling):
+            return self._add(topic, row, on_delivery)
 
     def _add(self, topic: str, row: SentRow, on_delivery: OnDelivery | None) -> SendFuture:
-        room = self._take_room(row[4], block=self._room_bytes)
+        room = self._wait_for_room(row[4], block=self._room_bytes)
         try:
             with self._lock:
-                self._check_taken()
+                self._raise_if_refused_now()
                 parcel = self._parcel_for(topic, row[4])
                 parcel.give(room)
                 room = 0
@@ -174,21 +164,21 @@ class Accumulator:
             self._open_parcels.pop(parcel.topic, None)  # The garbage collector may come before.
 
     def _close_parcels(self) -> None:
-        for each in list(self._open_parcels.values()):
-            self._close_parcel(each)
+        for parcel in list(self._open_parcels.values()):
+            self._close_parcel(parcel)
 
-    def settle(self, topic: str) -> None:
+    def place_earlier(self, topic: str) -> None:
         """Have the earlier records of a topic placed in batches, before others follow them.
 
         Raises `KafkaTimeoutError` if that is not done within `max.block.ms`.
         """
         with self._lock:
-            parcels = [each for each in self._parcels if each.topic == topic]
-            for each in parcels:
-                self._close_parcel(each)
-        if parcels and threading.current_thread() is self.emptied_by:
-            for each in parcels:
-                self.place(each)
+            parcels = [parcel for parcel in self._parcels if parcel.topic == topic]
+            for parcel in parcels:
+                self._close_parcel(parcel)
+        if parcels and threading.current_thread() is self.producer_thread:
+            for parcel in parcels:
+                self.place(parcel)
         elif parcels:
             self.wakeup.wake()
             if not parcels[-1].wait_for_places(self._max_block_ms / 1000):
@@ -202,35 +192,35 @@ class Accumulator:
         it is a single row. Rows of a parcel have room, and were let in. Others wait for room. Then
         it raises `BufferFullError`, or the error of `refuse` or `hold`.
         """
-        unused = sum([each.size for each in parts])  # Quicker than a generator.
-        self._room_of(parcel, unused)
+        unused = sum([part.size for part in parts])  # Quicker than a generator.
+        self._use_room(parcel, unused)
         runs, closed = list[Run](), list[_Closed]()
         try:
             with self._lock:
                 if parcel is None:
-                    self._check_taken()
+                    self._raise_if_refused_now()
                 began = time.monotonic() if parcel is None else parcel.created_at_seconds
                 known = len(self._unfinished)
-                for each in parts:
-                    unused -= each.size
-                    runs.append(self._added(each, closed, began))
+                for part in parts:
+                    unused -= part.size
+                    runs.append(self._add_part(part, closed, began))
                 is_one_new = len(self._unfinished) > known
             self._encode(closed)
             if parcel is None and (closed or is_one_new):
                 self.wakeup.wake()
         except BaseException:  # For example Ctrl-C, after which a user may go on.
             self.memory.give_back(unused)
-            self._mend([each.topic_partition for each in parts], closed)
+            self._repair([part.topic_partition for part in parts], closed)
             raise
         return runs
 
-    def _room_of(self, parcel: Parcel | None, size: int) -> None:
+    def _use_room(self, parcel: Parcel | None, size: int) -> None:
         if parcel is None:
-            self._take_room(size)
+            self._wait_for_room(size)
         else:  # A batch's header may make it negative; all of it is given back in the end.
             parcel.room -= size
 
-    def _added(self, part: Part, closed: list[_Closed], created_at_seconds: float) -> Run:
+    def _add_part(self, part: Part, closed: list[_Closed], created_at_seconds: float) -> Run:
         """Add rows to the open batch with room for them, and close full ones."""
         queue = self._queue_of(part.topic_partition)
         most = self.sizes.of_records(part.topic_partition.topic)
@@ -256,7 +246,7 @@ class Accumulator:
 
         Waits for room, and raises as `append` does. The open batch goes out before it.
         """
-        self._room_of(parcel, size)
+        self._use_room(parcel, size)
         unused, closed = size, list[_Closed]()
         try:
             encoded = encode()
@@ -264,7 +254,7 @@ class Accumulator:
             batch = ProducerBatch.of(topic_partition, encoded, began)
             with self._lock:
                 if parcel is None:
-                    self._check_taken()
+                    self._raise_if_refused_now()
                 queue = self._queue_of(topic_partition)
                 if queue.open is not None:
                     self._close(queue, queue.open, closed)
@@ -273,7 +263,7 @@ class Accumulator:
                 self._unfinished[id(batch.delivery)] = batch.delivery
         except BaseException:
             self.memory.give_back(unused)
-            self._mend([topic_partition], closed)
+            self._repair([topic_partition], closed)
             raise
         self.memory.give_back(unused)
         self._encode(closed)
@@ -281,22 +271,22 @@ class Accumulator:
             self.wakeup.wake()
         return Run(batch.delivery, 0, batch.record_count)
 
-    def _mend(self, topic_partitions: Iterable[TopicPartition], closed: list[_Closed]) -> None:
+    def _repair(self, topic_partitions: Iterable[TopicPartition], closed: list[_Closed]) -> None:
         """Repair the queues after an interrupt. The producer's thread encodes what is left."""
         with self._lock:
             queues = [self._queues[each] for each in topic_partitions if each in self._queues]
             for opened, batch in closed:
-                batch.left = opened
+                batch.unencoded = opened
             for queue in queues:
-                if any(queue.open is each and batch in queue.waiting for each, batch in closed):
+                if any(queue.open is opened and batch in queue.waiting for opened, batch in closed):
                     queue.open = None
-                deliveries = [each.delivery for each in queue.waiting]
+                deliveries = [batch.delivery for batch in queue.waiting]
                 deliveries += [] if queue.open is None else [queue.open.delivery]
-                self._unfinished |= {id(each): each for each in deliveries}
+                self._unfinished |= {id(delivery): delivery for delivery in deliveries}
         self.wakeup.wake()
 
-    def _take_room(self, size: int, block: int = 0) -> int:
-        is_emptying = threading.current_thread() is self.emptied_by
+    def _wait_for_room(self, size: int, block: int = 0) -> int:
+        is_emptying = threading.current_thread() is self.producer_thread
         deadline = Deadline.after_ms(0 if is_emptying else self._max_block_ms)
         return self.memory.take(size, deadline, block)
 
@@ -336,7 +326,7 @@ class Accumulator:
 
     def refuse_callbacks(self) -> None:
         """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
-        if threading.current_thread() is self.emptied_by:
+        if threading.current_thread() is self.producer_thread:
             raise LocalError("a callback of the producer cannot wait for its records to be sent")
 
     def hold(self, error: KafkaError | None) -> None:
@@ -353,7 +343,7 @@ class Accumulator:
         self.memory.close(self._refusal)
         self.wakeup.wake()
 
-    def _check_taken(self) -> None:
+    def _raise_if_refused_now(self) -> None:
         """Raise the error with which records are refused now, if there is one."""
         refusal = self._refusal or self._held
         if refusal is not None:
@@ -393,24 +383,24 @@ class Accumulator:
 
     # -- from the producer's thread ----------------------------------------------------------------
 
-    def place_due(self) -> float:
+    def place_due_parcels(self) -> float:
         """Place the parcels that are full or have waited for `linger.ms`.
 
         Return the monotonic time in seconds at which the next one is due, or infinity.
         """
         now_seconds, next_seconds, size = time.monotonic(), math.inf, 0
-        for each in self.parcels():
+        for parcel in self.parcels():
             with self._lock:
-                is_full = each.is_closed or each.size >= each.full_bytes
-                ready_seconds = 0.0 if is_full else self.ready_at_seconds(each)
+                is_full = parcel.is_closed or parcel.size >= parcel.full_bytes
+                ready_seconds = 0.0 if is_full else self.ready_at_seconds(parcel)
                 is_due = ready_seconds <= now_seconds and size < _PLACED_BYTES
                 if is_due:
-                    self._close_parcel(each)
+                    self._close_parcel(parcel)
             if not is_due:
                 next_seconds = min(next_seconds, ready_seconds)
-            elif not each.is_placed:  # A callback may have placed it.
-                size += each.size
-                self.place(each)
+            elif not parcel.is_placed:  # A callback may have placed it.
+                size += parcel.size
+                self.place(parcel)
         return next_seconds
 
     def placed(self, parcel: Parcel, runs: Sequence[Run]) -> None:
@@ -455,9 +445,9 @@ class Accumulator:
             if not queue.waiting:
                 return None
             head = queue.waiting[0]
-            if head.left is not None:
-                closed.append((head.left, head))
-                head.left = None
+            if head.unencoded is not None:
+                closed.append((head.unencoded, head))
+                head.unencoded = None
         if closed:
             self._encode(closed)
             # A part of the thread's step, such as the one that fails refused batches, came before.
@@ -479,40 +469,40 @@ class Accumulator:
             return 0.0
         return opened.created_at_seconds + self._linger_seconds
 
-    def take(self, queue: PartitionQueue) -> ProducerBatch:
+    def pop_head(self, queue: PartitionQueue) -> ProducerBatch:
         """Remove the next batch from the queue, and return it."""
         with self._lock:
             return queue.waiting.popleft()
 
     def batches(self, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the closed batches: first those in flight, then those that wait."""
+        """Return the closed batches: first the batches in flight, then the waiting ones."""
         with self._lock:  # Another thread may add one any time.
             return [*queue.in_flight, *queue.waiting]
 
     def put_back(self, queue: PartitionQueue, batches: list[ProducerBatch]) -> None:
         """Return batches to the queue, in the order in which they were first sent."""
         with self._lock:
-            sent = [each for each in queue.waiting if each.order]
-            new = [each for each in queue.waiting if not each.order]
+            sent = [batch for batch in queue.waiting if batch.order]
+            new = [batch for batch in queue.waiting if not batch.order]
             queue.waiting = deque([*sorted([*sent, *batches]), *new])
 
     def drop(
-        self, queue: PartitionQueue, is_wanted: Callable[[ProducerBatch], bool]
+        self, queue: PartitionQueue, keeps: Callable[[ProducerBatch], bool]
     ) -> list[ProducerBatch]:
-        """Remove the waiting batches that are not wanted, and return them. The open one stays."""
+        """Remove and return the waiting batches that `keeps` does not keep. The open one stays."""
         with self._lock:
-            dropped = [each for each in queue.waiting if not is_wanted(each)]
+            dropped = [batch for batch in queue.waiting if not keeps(batch)]
             if dropped:
-                queue.waiting = deque(each for each in queue.waiting if is_wanted(each))
+                queue.waiting = deque(batch for batch in queue.waiting if keeps(batch))
         return dropped
 
     def close_open(self) -> None:
         """Close all open batches."""
         closed: list[_Closed] = []
         with self._lock:
-            for each in self._queues.values():
-                if each.open is not None:
-                    self._close(each, each.open, closed)
+            for queue in self._queues.values():
+                if queue.open is not None:
+                    self._close(queue, queue.open, closed)
         self._encode(closed)
 
     def release(self, batch: ProducerBatch) -> None:

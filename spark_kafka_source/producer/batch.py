@@ -1,5 +1,7 @@
-"""A batch of one partition, from its first record to the answer of the partition's leader."""
+"""A batch of one partition, from its first record to the leader's answer; and their queue."""
 
+import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
@@ -40,7 +42,7 @@ class ProducerBatch:
     """The number of the batch's first record in the delivery."""
     encoded: EncodedBatch | None = None
     """None until the thread that closed the batch has encoded it."""
-    left: "OpenBatch | None" = None
+    unencoded: "OpenBatch | None" = None
     """The records, if the thread that closed the batch was interrupted. The producer's thread
     then encodes them."""
     producer: ProducerId | None = None
@@ -53,7 +55,7 @@ class ProducerBatch:
     retry_at_seconds: float = 0.0
     error: KafkaError | None = field(default=None, repr=False)
     """The error of the last attempt."""
-    is_over: bool = False
+    is_finished: bool = False
 
     @classmethod
     def of(
@@ -71,22 +73,22 @@ class ProducerBatch:
 
     def delivered(self, offset: int = NO_OFFSET, append_time_ms: int = -1) -> None:
         """Tell the waiting callers where the records are."""
-        self._over(Outcome(self.first, self.record_count, offset, append_time_ms, None))
+        self._finish(Outcome(self.first, self.record_count, offset, append_time_ms, None))
 
     def failed(self, error: KafkaError) -> None:
         """Tell the waiting callers why the records failed."""
-        self._over(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
+        self._finish(Outcome(self.first, self.record_count, NO_OFFSET, -1, error))
 
-    def _over(self, outcome: Outcome) -> None:
-        if not self.is_over:
-            self.is_over = True
-            self.delivery.is_over(outcome)
+    def _finish(self, outcome: Outcome) -> None:
+        if not self.is_finished:
+            self.is_finished = True
+            self.delivery.add(outcome)
 
     def split(self, most_bytes: int, compression: Compression) -> list["ProducerBatch"]:
         """Return the records as two or more batches of about so many bytes."""
-        found = split_batch(self._encoded(), most_bytes, compression)
-        starts = accumulate((each.record_count for each in found[:-1]), initial=0)
-        return self._parts(list(zip(starts, found, strict=True)))
+        parts = split_batch(self._encoded(), most_bytes, compression)
+        starts = accumulate((encoded.record_count for encoded in parts[:-1]), initial=0)
+        return self._parts(list(zip(starts, parts, strict=True)))
 
     def without(self, numbers: Sequence[int], compression: Compression) -> list["ProducerBatch"]:
         """Return the records except these numbers, as one batch for each run."""
@@ -98,7 +100,7 @@ class ProducerBatch:
 
     def failed_record(self, number: int, error: KafkaError) -> None:
         """Fail one record; `without` returns the others."""
-        self.delivery.is_over(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
+        self.delivery.add(Outcome(self.first + number, 1, NO_OFFSET, -1, error))
 
     def pieces(self, transactional: bool) -> tuple[Bytes, Bytes]:
         """Return the bytes to send, in two pieces."""
@@ -116,11 +118,11 @@ class ProducerBatch:
             raise ValueError("the batch is not encoded yet")
         return self.encoded
 
-    def _parts(self, found: list[tuple[int, EncodedBatch]]) -> list["ProducerBatch"]:
+    def _parts(self, numbered: list[tuple[int, EncodedBatch]]) -> list["ProducerBatch"]:
         """Return the parts. Each record keeps its sequence, since sequences count records."""
         left = self.reserved_bytes
         parts = []
-        for start, encoded in found:
+        for start, encoded in numbered:
             share = min(left, encoded.size)
             left -= share
             sequence = next_sequence(self.base_sequence, start) if self.producer else -1
@@ -154,7 +156,7 @@ class OpenBatch:
         self.size = 0
         """The most bytes that the records take, before compression."""
         self._pieces: list[tuple[int, pa.RecordBatch | list[Row]]] = []
-        """Each piece follows the number of its first record."""
+        """Pairs of the number of a piece's first record, and the piece."""
 
     @property
     def record_count(self) -> int:
@@ -192,9 +194,9 @@ class OpenBatch:
         if isinstance(only, list) and len(self._pieces) == 1 and len(only) <= FEW_ROWS:
             return encode_rows(only, compression)
         pieces = [
-            columns_of(*zip(*each, strict=True)) if isinstance(each, list) else each
-            for _, each in self._pieces
-            if len(each)
+            columns_of(*zip(*piece, strict=True)) if isinstance(piece, list) else piece
+            for _, piece in self._pieces
+            if len(piece)
         ]
         (encoded,) = encode_columns(
             join_columns(pieces, timestamp_ms),
@@ -204,3 +206,37 @@ class OpenBatch:
             timestamp_ms=timestamp_ms,
         )
         return encoded
+
+
+@dataclass(eq=False, slots=True)
+class PartitionQueue:
+    """The batches of one partition: the waiting ones, in order, and last the open one.
+
+    Only the producer's thread uses the batches in flight and the sequences.
+    """
+
+    topic_partition: TopicPartition
+    waiting: deque[ProducerBatch] = field(default_factory=deque)
+    open: OpenBatch | None = None
+    in_flight: list[ProducerBatch] = field(default_factory=list)
+    producer: ProducerId | None = None
+    next_sequence: int = 0
+    is_known: bool = False
+    """Whether the leader has taken a batch with these sequences. Until then it takes any number."""
+
+    def begin_sequences(self, producer: ProducerId | None) -> None:
+        """Number the next batches from 0, for this producer."""
+        self.producer, self.next_sequence, self.is_known = producer, 0, False
+
+    @property
+    def most_in_flight(self) -> float:
+        """The most batches in flight with which the leader keeps their order.
+
+        A leader that does not know the producer accepts the second batch after the first failed.
+        """
+        return 1 if self.producer is not None and not self.is_known else math.inf
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch waits in the queue."""
+        return self.open is None and not self.waiting

@@ -11,13 +11,13 @@ from spark_kafka_source.records import HEADER_BYTES, Codec, EncodedBatch
 from spark_kafka_source.records.split import COMPRESSED_ROOM
 
 _MOST_TOPICS = 1_000
-"""So many topics are remembered; the one that was refused the longest time ago is forgotten."""
+"""The most topics that are remembered. The topic that was refused the longest ago is forgotten."""
 
 _FULL_BATCHES_AT_FIRST = 10
 _FULL_BATCHES = 100
 _MOST_FULL_BATCHES = 1_600
-"""After so many full batches, a larger one is tried: first soon, as the size was guessed. Once a
-try has failed, so late that another one costs little. The number doubles with each."""
+"""The numbers of full batches after which a larger batch is tried. The first try comes soon, as the
+size was guessed. After a failed try the next one comes late, and later each time: it doubles."""
 
 _RATIO_WORSENS, _RATIO_IMPROVES = 0.05, 0.005
 """The steps of the ratio, as in Java's `CompressionRatioEstimator`."""
@@ -30,12 +30,12 @@ _PARTITION_BYTES = 24
 
 @dataclass(slots=True)
 class _Learnt:
-    """What leaders took and refused of one topic. Sizes are those of encoded batches."""
+    """The sizes of encoded batches of one topic that leaders took and refused."""
 
     most_bytes: int
     ratio: float
     """Encoded bytes for each byte of records."""
-    largest_taken: int = 0
+    largest_accepted: int = 0
     full_bytes: int = 0
     """The bytes of full batches since `most_bytes` changed."""
     patience: int = _FULL_BATCHES_AT_FIRST
@@ -50,17 +50,17 @@ class _Learnt:
 
         With half of it, batches of several partitions would be refused too often on the way down.
         """
-        if 0 < self.largest_taken < size <= self.most_bytes:  # It was a try.
+        if 0 < self.largest_accepted < size <= self.most_bytes:  # It was a try.
             later = max(self.patience * 2, _FULL_BATCHES)
             self.patience = min(later, _MOST_FULL_BATCHES)
-        if self.largest_taken >= size:  # The limit is lower by now.
-            self.largest_taken = 0
-        self.most_bytes = min(self.most_bytes, self.largest_taken or size // 4)
+        if self.largest_accepted >= size:  # The limit is lower by now.
+            self.largest_accepted = 0
+        self.most_bytes = min(self.most_bytes, self.largest_accepted or size // 4)
         self.full_bytes = 0
 
-    def taken(self, size: int) -> None:
+    def accepted(self, size: int) -> None:
         """Count full batches, and allow a larger one after many of them."""
-        self.largest_taken = max(self.largest_taken, size)
+        self.largest_accepted = max(self.largest_accepted, size)
         self.most_bytes = max(self.most_bytes, size)
         if 2 * size > self.most_bytes:
             self.full_bytes += size
@@ -104,7 +104,7 @@ class BatchSizes:
             self._learnt.popitem(last=False)
         return learnt.most_bytes
 
-    def taken(self, topic: str, batch: EncodedBatch) -> None:
+    def accepted(self, topic: str, batch: EncodedBatch) -> None:
         """Note that a leader took a batch."""
         learnt = self._learnt.get(topic)
         if learnt is None:
@@ -112,7 +112,7 @@ class BatchSizes:
         ratio = ratio_of(batch)
         step = _RATIO_WORSENS if ratio > learnt.ratio else -_RATIO_IMPROVES
         learnt.ratio = max(learnt.ratio + step, ratio)
-        learnt.taken(batch.size)
+        learnt.accepted(batch.size)
 
 
 def partition_bytes(topic: str) -> int:

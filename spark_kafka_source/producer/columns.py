@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_kafka_source.options.kinds import INT32_MAX
 from spark_kafka_source.producer.accumulator import Accumulator, Part
 from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.producer.parcel import Parcel
@@ -26,7 +27,6 @@ from spark_kafka_source.records import (
     encode_columns,
     record_sizes,
 )
-from spark_kafka_source.settings import INT32_MAX
 from spark_kafka_source.topic_partition import TopicPartition
 
 PIECE_BYTES = 8 << 20
@@ -53,8 +53,8 @@ class Piece:
 
     def given_rows(self, places: Integers) -> list[int]:
         """Return the places of these rows in the given table, for errors."""
-        found: list[int] = self._given(places).tolist()
-        return found
+        rows: list[int] = self._given(places).tolist()
+        return rows
 
     def rows_in(self, grouped: PartitionRows) -> Integers | range:
         """Return the places of the rows in the given table, in the order of `grouped`."""
@@ -76,23 +76,23 @@ def pieces_of(
     their place in the given table.
     """
     batches = [columns] if isinstance(columns, pa.RecordBatch) else columns.to_batches()
-    found = []
+    pieces = []
     first_row = 0
     for batch in batches:
         sizes = _sizes(batch, first_row, max_request_bytes)
         _check_sizes(sizes, first_row, buffer_bytes)
         for start, stop in _cuts(sizes):
             piece = batch.slice(start, stop - start)
-            found.append(Piece(piece, sizes[start:stop], first_row + start))
+            pieces.append(Piece(piece, sizes[start:stop], first_row + start))
         first_row += batch.num_rows
-    return found
+    return pieces
 
 
 def _sizes(batch: pa.RecordBatch, first_row: int, max_request_bytes: int) -> Integers:
     try:
         return record_sizes(batch, max_request_bytes=max_request_bytes)
     except UnencodableRowError as error:
-        raise type(error)([first_row + each for each in error.rows], error.reason) from None
+        raise type(error)([first_row + row for row in error.rows], error.reason) from None
 
 
 def _check_sizes(sizes: Integers, first_row: int, buffer_bytes: int) -> None:
@@ -148,13 +148,13 @@ def given_partitions(piece: Piece) -> Integers:
     # A number of more than 63 bits becomes negative, which is refused as well.
     filled = pc.fill_null(column.cast(pa.int64(), safe=False), NO_PARTITION)
     # The caller writes into the array, and Arrow's own memory must not change.
-    found: Integers = filled.to_numpy(zero_copy_only=False).copy()
+    partitions: Integers = filled.to_numpy(zero_copy_only=False).copy()
     given = ~column.is_null().to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(given & ((found < 0) | (found > INT32_MAX)))
+    wrong = np.flatnonzero(given & ((partitions < 0) | (partitions > INT32_MAX)))
     if len(wrong):
         reason = f"its partition is {column[int(wrong[0])].as_py()}: they are counted from 0 on"
         raise UnencodableRowError(piece.given_rows(wrong), reason)
-    return found
+    return partitions
 
 
 def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int) -> None:
@@ -177,7 +177,7 @@ def append(
 
     `parcel` is the one that the rows come from, if `send` took them.
     """
-    names = [each for each in piece.columns.schema.names if each in _RECORD_COLUMNS]
+    names = [name for name in piece.columns.schema.names if name in _RECORD_COLUMNS]
     columns = piece.columns.select(names)
     if not names:  # A record batch without columns has no rows, either.
         columns = pa.RecordBatch.from_arrays([pa.nulls(len(piece.sizes))], ["value"])
@@ -188,11 +188,11 @@ def append(
     bounds = pairwise(grouped.bounds.tolist())
     large, small = list[_PartitionRun](), list[_PartitionRun]()
     for partition, bound in zip(grouped.partitions.tolist(), bounds, strict=True):
-        each = _PartitionRun(partition, *bound)
-        is_alone = rows.size(each.start, each.stop) >= enough or (
+        run = _PartitionRun(partition, *bound)
+        is_alone = rows.size(run.start, run.stop) >= enough or (
             parcel is not None and accumulator.is_next(TopicPartition(topic, partition), parcel)
         )
-        (large if is_alone else small).append(each)
+        (large if is_alone else small).append(run)
     yield from _append_batches(accumulator, rows, large, parcel)
     yield from _append_short(accumulator, rows, small, parcel)
 
@@ -231,7 +231,7 @@ class _Rows:
 
     def of(self, runs: Sequence[_PartitionRun]) -> pa.RecordBatch:
         """Return the rows of these runs, in their order."""
-        places = np.concatenate([self.order[each.start : each.stop] for each in runs])
+        places = np.concatenate([self.order[run.start : run.stop] for run in runs])
         return self.columns.take(pa.array(places))
 
     def end_of(self, start: int, most_bytes: float) -> int:
@@ -247,11 +247,11 @@ def _append_batches(
     parts = [part for run in runs for part in _even_parts(rows, run, most)]
     if not parts:
         return
-    order = np.concatenate([rows.order[each.start : each.stop] for each in runs])
+    order = np.concatenate([rows.order[run.start : run.stop] for run in runs])
     batches = encode_columns(
         rows.columns,
         None if len(rows.order) == len(order) and len(runs) == 1 else order,
-        bounds=np.cumsum([0, *(each.stop - each.start for each in parts)]),
+        bounds=np.cumsum([0, *(part.stop - part.start for part in parts)]),
         compression=accumulator.compression,
         max_batch_bytes=MAX_BATCH_BYTES,
         max_request_bytes=MAX_BATCH_BYTES,
@@ -278,7 +278,7 @@ def _append_short(
     accumulator: Accumulator, rows: _Rows, runs: list[_PartitionRun], parcel: Parcel | None
 ) -> Iterator[Run]:
     """Put runs into the open batches of their partitions. A few rows go one by one."""
-    few = [each for each in runs if each.is_few]
+    few = [run for run in runs if run.is_few]
     single = iter(as_rows(rows.of(few), time.time_ns() // 1_000_000) if few else ())
     parts: list[Part] = []
     room = most = accumulator.sizes.of_records(rows.topic)

@@ -2,17 +2,33 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import cast
 
-from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.client import CLIENT_OPTIONS, CLIENT_RACK, ClientConfig
 from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import ConnectionSettings, TokenProvider
+from spark_kafka_source.options.declaration import (
+    Option,
+    Options,
+    Settings,
+    held,
+    named,
+    option,
+    options_of,
+)
+from spark_kafka_source.options.kinds import (
+    INT32_MAX,
+    Kind,
+    boolean,
+    choice,
+    int32,
+    int64,
+    string,
+)
 from spark_kafka_source.records import Codec, Compression
-from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, setting, settings_of
 from spark_kafka_source.spelling import Spelling, as_written, current_spelling
 from spark_kafka_source.telemetry import NO_PUSH, TelemetryConfig
 from spark_kafka_source.typed import TypedWriteConfig
@@ -29,7 +45,6 @@ _IDEMPOTENCE = "kafka.enable.idempotence"
 _IGNORE_KEYS = "kafka.partitioner.ignore.keys"
 _IN_FLIGHT = "kafka.max.in.flight.requests.per.connection"
 _LINGER = "kafka.linger.ms"
-_MAX_BLOCK = "kafka.max.block.ms"
 _PARTITIONER = "kafka.partitioner"
 _PARTITIONER_CLASS = "kafka.partitioner.class"
 _REQUEST_TIMEOUT = "kafka.request.timeout.ms"
@@ -73,6 +88,12 @@ SETTINGS_BY_CLASS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 for."""
 
 
+def _ms(default: int) -> Kind[int]:
+    """Return the kind of a time. Java takes 64 bits; the most of 32 is as good as for ever."""
+    kind = int64(default)
+    return replace(kind, read=lambda name, text: min(kind.read(name, text), INT32_MAX))
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:
     """Names and defaults of https://kafka.apache.org/documentation/#producerconfigs, except two.
@@ -91,67 +112,88 @@ class ProducerConfig:
     """How long the values of its metrics count."""
     telemetry: TelemetryConfig = field(default=NO_PUSH, kw_only=True)
     """Whether it pushes its metrics."""
-    acks: Acks = setting(
-        Acks.ALL, meaning="how many replicas must have a batch before it counts as written"
+    acks: Acks = option(
+        "kafka.acks",
+        choice(Acks.ALL),
+        "how many replicas must have a batch before it counts as written",
     )
-    batch_size: int = setting(
-        1024 * 1024,
-        minimum=1,
-        meaning="the size in bytes at which a batch is sent before `kafka.linger.ms` is over",
+    batch_size: int = option(
+        "kafka.batch.size",
+        int32(1024 * 1024, minimum=1),
+        "the size in bytes at which a batch is sent before `kafka.linger.ms` is over",
     )
-    linger_ms: int = setting(5, meaning="how long a batch that is not full waits for more records")
-    buffer_memory: int = setting(
-        32 * 1024 * 1024,
-        minimum=1,
-        maximum=INT64_MAX,
-        meaning="how many bytes of records may wait to be written; sending waits when it is full",
+    linger_ms: int = option(
+        "kafka.linger.ms", _ms(5), "how long a batch that is not full waits for more records"
     )
-    max_block_ms: int = setting(
-        60_000, meaning="how long sending waits for room and for the topic's partitions"
+    buffer_memory: int = option(
+        "kafka.buffer.memory",
+        int64(32 * 1024 * 1024, minimum=1),
+        "how many bytes of records may wait to be written; sending waits when it is full",
     )
-    max_request_size: int = setting(
-        1024 * 1024,
-        minimum=1,
-        meaning="the largest request in bytes; a larger record is refused",
+    max_block_ms: int = option(
+        "kafka.max.block.ms",
+        _ms(60_000),
+        "how long sending waits for room and for the topic's partitions",
     )
-    max_in_flight_requests_per_connection: int = setting(
-        MOST_IN_FLIGHT, minimum=1, meaning="how many requests to a broker may wait for an answer"
+    max_request_size: int = option(
+        "kafka.max.request.size",
+        int32(1024 * 1024, minimum=1),
+        "the largest request in bytes; a larger record is refused",
     )
-    enable_idempotence: bool = setting(
-        True, meaning="whether a record that is sent again after a fault is still written only once"
+    max_in_flight_requests_per_connection: int = option(
+        "kafka.max.in.flight.requests.per.connection",
+        int32(MOST_IN_FLIGHT, minimum=1),
+        "how many requests to a broker may wait for an answer",
     )
-    retries: int = setting(INT32_MAX, meaning="how many times a batch is sent again at most")
-    delivery_timeout_ms: int = setting(
-        120_000, meaning="how long after `send` a record that is not written fails"
+    enable_idempotence: bool = option(
+        "kafka.enable.idempotence",
+        boolean(True),
+        "whether a record that is sent again after a fault is still written only once",
     )
-    compression_type: Codec = setting(Codec.NONE)
-    compression_gzip_level: int = setting(-1, minimum=-1)
-    compression_lz4_level: int = setting(9)
-    compression_zstd_level: int = setting(3, minimum=-131_072)
-    partitioner: Partitioner = setting(
-        Partitioner.MURMUR2,
-        meaning="the hash that maps a key to a partition: Java's, or one of librdkafka's; or"
+    retries: int = option(
+        "kafka.retries", int32(INT32_MAX), "how many times a batch is sent again at most"
+    )
+    delivery_timeout_ms: int = option(
+        "kafka.delivery.timeout.ms",
+        int32(120_000),
+        "how long after `send` a record that is not written fails",
+    )
+    compression_type: Codec = option("kafka.compression.type", choice(Codec.NONE))
+    compression_gzip_level: int = option("kafka.compression.gzip.level", int32(-1, minimum=-1))
+    compression_lz4_level: int = option("kafka.compression.lz4.level", int32(9))
+    compression_zstd_level: int = option("kafka.compression.zstd.level", int32(3, minimum=-131_072))
+    partitioner: Partitioner = option(
+        "kafka.partitioner",
+        choice(Partitioner.MURMUR2),
+        "the hash that maps a key to a partition: Java's, or one of librdkafka's; or"
         " `round_robin`: the partitions in turn, without regard to keys",
     )
-    partitioner_ignore_keys: bool = setting(
-        False, meaning="whether keys are ignored, and records go where there is room"
+    partitioner_ignore_keys: bool = option(
+        "kafka.partitioner.ignore.keys",
+        boolean(False),
+        "whether keys are ignored, and records go where there is room",
     )
-    partitioner_adaptive_partitioning_enable: bool = setting(
-        True, meaning="whether partitions of slower brokers get fewer of the records without a key"
+    partitioner_adaptive_partitioning_enable: bool = option(
+        "kafka.partitioner.adaptive.partitioning.enable",
+        boolean(True),
+        "whether partitions of slower brokers get fewer of the records without a key",
     )
-    client_rack: str = setting(
-        "", meaning="where this client runs, in the words of the brokers' `broker.rack`"
-    )
-    partitioner_rack_aware: bool = setting(
-        False,
-        meaning="whether records without a key go to partitions whose leader is in `client.rack`,"
+    client_rack: str = held(CLIENT_RACK)
+    partitioner_rack_aware: bool = option(
+        "kafka.partitioner.rack.aware",
+        boolean(False),
+        "whether records without a key go to partitions whose leader is in `client.rack`,"
         " as long as there are any (KIP-1123)",
     )
-    transactional_id: str = setting(
-        "", meaning="the name under which transactions begin; a later producer with it fences this"
+    transactional_id: str = option(
+        "kafka.transactional.id",
+        string(),
+        "the name under which transactions begin; a later producer with it fences this",
     )
-    transaction_timeout_ms: int = setting(
-        60_000, minimum=1, meaning="how long a transaction may be open before the broker aborts it"
+    transaction_timeout_ms: int = option(
+        "kafka.transaction.timeout.ms",
+        int32(60_000, minimum=1),
+        "how long a transaction may be open before the broker aborts it",
     )
     spelling: Spelling = field(
         default_factory=lambda: dict(current_spelling()), compare=False, repr=False
@@ -209,8 +251,14 @@ class ProducerConfig:
         }.get(codec)
 
 
-PRODUCER_OPTIONS = frozenset({*CLIENT_OPTIONS, *settings_of(ProducerConfig), _PARTITIONER_CLASS})
-"""The names of the options that `ProducerConfig.from_settings` reads."""
+_CLASS_OPTION = Option(
+    "kafka.partitioner.class",
+    string(takes=", ".join(f"`{each}`" for each in SETTINGS_BY_CLASS)),
+    "replaces `kafka.partitioner.ignore.keys` by the name of one of Java's partitioners",
+)
+_OPTIONS = {**options_of(ProducerConfig), **named(_CLASS_OPTION)}
+PRODUCER_OPTIONS: Options = {**CLIENT_OPTIONS, **_OPTIONS}
+"""The options that `ProducerConfig.from_settings` reads."""
 
 _WITH_IDEMPOTENCE = (
     f"Transactions need '{_IDEMPOTENCE}', with '{_ACKS}' at 'all' and '{_RETRIES}' above 0"
@@ -224,7 +272,7 @@ def _check_idempotence(config: ProducerConfig) -> None:
     """
     acks, retries = config.acks, config.retries
     in_flight = config.max_in_flight_requests_per_connection
-    for option, found, is_right, expected in (
+    for name, value, is_right, expected in (
         (_ACKS, acks, acks is Acks.ALL, "Give 'all'"),
         (_RETRIES, retries, retries > 0, "Give 1 or more"),
         (_IN_FLIGHT, in_flight, in_flight <= MOST_IN_FLIGHT, f"Give at most {MOST_IN_FLIGHT}"),
@@ -232,7 +280,7 @@ def _check_idempotence(config: ProducerConfig) -> None:
         if not is_right:
             conflict = f"found {{}}, and '{_IDEMPOTENCE}' is 'true'"
             advice = f"{expected}, or set that to 'false'"
-            raise ConfigurationError(option, conflict, advice, str(found))
+            raise ConfigurationError(name, conflict, advice, str(value))
 
 
 def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
@@ -240,9 +288,6 @@ def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
     values = dict(settings.values)
     if values.get(_ACKS, "").strip() == str(Acks.ALL.value):
         values[_ACKS] = str(Acks.ALL)
-    for name in (_LINGER, _MAX_BLOCK):
-        if name in values:  # Java allows 64 bits; the most of 32 is as good as for ever.
-            values[name] = str(min(settings.integer(name, 0), INT32_MAX))
     if values.get(_BATCH_SIZE, "").strip() == "0":  # As in Java: one record per batch.
         values[_BATCH_SIZE] = "1"
     if _PARTITIONER_CLASS in values:
@@ -271,20 +316,19 @@ def _settings_of_class(values: Mapping[str, str]) -> Mapping[str, str]:
 
 def _against_idempotence(settings: Settings) -> str:
     """Return why the user's settings exclude idempotence; "" if they do not."""
-    acks = settings.choice(_ACKS, Acks.ALL)
-    in_flight = settings.integer(_IN_FLIGHT, MOST_IN_FLIGHT)
+    acks = _OPTIONS[_ACKS].of(settings)
+    in_flight = _OPTIONS[_IN_FLIGHT].of(settings)
     if in_flight > MOST_IN_FLIGHT:  # Java raises here since 4.0.
         return ""
     if acks is not Acks.ALL:
         return f"'{_ACKS}' is '{acks}'"
-    return f"'{_RETRIES}' is 0" if not settings.integer(_RETRIES, INT32_MAX) else ""
+    return f"'{_RETRIES}' is 0" if not _OPTIONS[_RETRIES].of(settings) else ""
 
 
 def _delivery_timeout_ms(settings: Settings, connection: ConnectionSettings) -> int:
     """Return the default: at least as long as one attempt takes."""
-    defaults = {name: cast(int, each.default) for name, each in settings_of(ProducerConfig).items()}
-    usual_ms = defaults[_DELIVERY]
-    linger_ms = settings.integer(_LINGER, defaults[_LINGER])
+    usual_ms: int = _OPTIONS[_DELIVERY].of(Settings({}))
+    linger_ms: int = _OPTIONS[_LINGER].of(settings)
     least_ms = min(linger_ms + connection.request_timeout_ms, INT32_MAX)
     if least_ms > usual_ms:
         why = f"'{_LINGER}' and '{_REQUEST_TIMEOUT}' together"

@@ -105,7 +105,7 @@ class Delivery:
         self._process.check()
         return False
 
-    def is_over(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Add the outcome of some records. The last outcome wakes the waiting threads."""
         with self._lock:
             self.outcomes.append(outcome)
@@ -126,7 +126,7 @@ class Delivery:
         at = 0
         for start, end in [*known, (count, count)]:
             if start > at:
-                self.is_over(Outcome(at, start - at, NO_OFFSET, -1, error))
+                self.add(Outcome(at, start - at, NO_OFFSET, -1, error))
             at = end
 
     def when_done(self, callback: Callable[["Delivery"], object]) -> None:
@@ -165,7 +165,7 @@ class Delivery:
     @property
     def error(self) -> KafkaError | None:
         """The first error, or None."""
-        return next((each.error for each in self.outcomes if each.error is not None), None)
+        return next((outcome.error for outcome in self.outcomes if outcome.error is not None), None)
 
 
 OnDelivery = Callable[[RecordMetadata | None, KafkaError | None], object]
@@ -191,8 +191,8 @@ class Run:
     def places(self) -> Sequence[int]:
         """Return the places of the rows."""
         if isinstance(self.rows, np.ndarray):
-            found: list[int] = self.rows.tolist()
-            return found
+            rows: list[int] = self.rows.tolist()
+            return rows
         return range(self.count) if self.rows is None else self.rows
 
     @property
@@ -202,7 +202,7 @@ class Run:
 
     def outcomes(self) -> Iterator[tuple[Outcome, int, int]]:
         """Yield each known outcome with the first record that it concerns and the end."""
-        for each in sorted(self.delivery.outcomes, key=lambda outcome: outcome.first):
+        for each in sorted(self.delivery.outcomes, key=lambda each: each.first):
             first, end = max(each.first, self.first), min(each.first + each.count, self.end)
             if first < end:
                 yield each, first, end
@@ -210,14 +210,15 @@ class Run:
     def failures(self) -> Iterator[tuple[KafkaError, Places]]:
         """Yield each known error with the rows that it concerns."""
         rows = range(self.count) if self.rows is None else self.rows
-        for each, first, end in self.outcomes():
-            if each.error is not None:
-                yield each.error, rows[first - self.first : end - self.first]
+        for outcome, first, end in self.outcomes():
+            if outcome.error is not None:
+                yield outcome.error, rows[first - self.first : end - self.first]
 
     def metadata(self) -> Iterator[BatchMetadata]:
         """Yield the place of the records, once they are written."""
-        for each, first, end in self.outcomes():
-            yield BatchMetadata(*self.delivery.topic_partition, each.offset_of(first), end - first)
+        where = self.delivery.topic_partition
+        for outcome, first, end in self.outcomes():
+            yield BatchMetadata(*where, outcome.offset_of(first), end - first)
 
 
 class ColumnsFuture:
@@ -228,7 +229,7 @@ class ColumnsFuture:
 
     def done(self) -> bool:
         """Whether every row is written or has failed."""
-        return all(each.delivery.is_done for each in self._runs)
+        return all(run.delivery.is_done for run in self._runs)
 
     def result(self, timeout_seconds: float | None = None) -> list[BatchMetadata]:
         """Wait, and return the place of the rows: one run for each batch.
@@ -239,7 +240,7 @@ class ColumnsFuture:
         error = self.exception(timeout_seconds)
         if error is not None:
             raise error.with_traceback(None)
-        return [found for run in self._runs for found in run.metadata()]
+        return [batch for run in self._runs for batch in run.metadata()]
 
     def exception(self, timeout_seconds: float | None = None) -> KafkaError | None:
         """Wait, and return the first error, or None if all rows are written."""
@@ -253,8 +254,8 @@ class ColumnsFuture:
 
         It is a `RefusedRowsError` if the leader refused particular rows.
         """
-        done = [each for each in self._runs if each.delivery.is_done]
-        failures = [failure for each in done for failure in each.failures()]
+        done = [run for run in self._runs if run.delivery.is_done]
+        failures = [failure for run in done for failure in run.failures()]
         if not failures:
             return None
         error, _ = failures[0]
@@ -262,15 +263,15 @@ class ColumnsFuture:
             return error
         rows = sorted(
             int(row)
-            for found, rows in failures
-            if isinstance(found, BrokerError) and found.error == error.error
+            for other, rows in failures
+            if isinstance(other, BrokerError) and other.error == error.error
             for row in rows
         )
         return RefusedRowsError(error.error, error.what, error.detail, rows)
 
     def add_done_callback(self, callback: Callable[["ColumnsFuture"], object]) -> None:
         """Call `callback` with this future in the producer's thread, or now if it is done."""
-        deliveries = {id(each.delivery): each.delivery for each in self._runs}.values()
+        deliveries = {id(run.delivery): run.delivery for run in self._runs}.values()
         left = len(deliveries)
         lock = threading.Lock()
 

@@ -21,6 +21,25 @@ class TransactionAbortableError(BrokerError):
     """This transaction has failed, but the producer has not: abort it, and begin another."""
 
 
+class TransactionStateError(LocalError):
+    """A call that does not fit the state of the producer's transaction."""
+
+
+class TransactionAbortedError(LocalError):
+    """A record was not sent because its transaction was aborted."""
+
+
+class LateRowsError(LocalError):
+    """A transaction's first rows were not taken in time, and its epoch is a guess by now."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(transactional_id)
+        self.transactional_id = transactional_id
+
+    def _text(self) -> str:
+        return f"The first rows under {self.transactional_id!r} came too late to go on with that id"
+
+
 _KINDS: Mapping[str, type[BrokerError]] = {
     # Brokers before 2.7 send the first code here. In Produce it means something else.
     "INVALID_PRODUCER_EPOCH": ProducerFencedError,
@@ -107,7 +126,7 @@ class RefusedRowsError(BrokerError):
 
     def counted_from(self, first_row: int) -> "RefusedRowsError":
         """Return the error with row numbers for a caller that sent so many rows before."""
-        rows = [first_row + each for each in self.rows]
+        rows = [first_row + row for row in self.rows]
         return RefusedRowsError(self.error, self.what, self.detail, rows)
 
     def _text(self) -> str:

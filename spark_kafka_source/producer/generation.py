@@ -72,7 +72,7 @@ async def generation_of(client: KafkaClient) -> Generation:
         answer = await client.send_to_any(ApiVersionsRequest(), deadline)
         if answer.error_code:
             raise refusal(answer.error_code, "ApiVersions")
-        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
         is_second = levels.get(_FEATURE, 0) >= _SECOND_LEVEL
         return Generation.SECOND if is_second else Generation.FIRST
 

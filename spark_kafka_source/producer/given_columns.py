@@ -3,6 +3,7 @@
 https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 import pyarrow as pa
@@ -51,30 +52,38 @@ def checked_columns(columns: object) -> pa.Table | pa.RecordBatch:
     deletes its key.
     """
     if isinstance(columns, pa.Table | pa.RecordBatch):
-        found = columns
+        arrow = columns
     elif hasattr(columns, "__arrow_c_stream__"):
-        found = _imported(pa.table, columns)
+        arrow = _imported(pa.table, columns)
     elif hasattr(columns, "__arrow_c_array__"):
-        found = _imported(pa.record_batch, columns)
+        arrow = _imported(pa.record_batch, columns)
     else:
         raise _refused(columns)
-    names = found.schema.names
-    for name in names:
-        if name.lower() in _COLUMNS and name.lower() not in names:  # Both of them do no harm.
-            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
-    others = [each for each in found.schema if each.name not in _COLUMNS]
-    lost = [each.name for each in others if not pa.types.is_null(each.type)]
+    names = arrow.schema.names
+    refuse_other_case(names, _COLUMNS)
+    others = [field for field in arrow.schema if field.name not in _COLUMNS]
+    lost = [field.name for field in others if not pa.types.is_null(field.type)]
     if lost and "value" not in names:
         raise UnknownColumnError(lost[0], "Without a column 'value' no record has a value")
-    return _plain(found)
+    return _plain(arrow)
+
+
+def refuse_other_case(names: Collection[str], wanted: Collection[str]) -> None:
+    """Raise `UnknownColumnError` for a name that is a wanted one but for its case.
+
+    It does no harm where the wanted column is there, too.
+    """
+    for name in names:
+        if name.lower() in wanted and name.lower() not in names:
+            raise UnknownColumnError(name, f"Names count with their case: {name.lower()!r}")
 
 
 def _imported(read: object, columns: object) -> pa.Table | pa.RecordBatch:
     try:
-        found: pa.Table | pa.RecordBatch = read(columns)  # type: ignore[operator]  # one of pyarrow's
+        arrow: pa.Table | pa.RecordBatch = read(columns)  # type: ignore[operator]  # one of pyarrow's
     except (TypeError, ValueError, pa.ArrowException) as error:  # A column, and no columns.
         raise _refused(columns) from error
-    return found
+    return arrow
 
 
 def _refused(columns: object) -> TypeError:
@@ -85,14 +94,14 @@ def _refused(columns: object) -> TypeError:
 
 
 def _plain(columns: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-    """Return the columns with those of records in their plain types."""
-    for place, each in enumerate(columns.schema):
-        wanted = plain(each.type, keeps_large=True)
-        if each.name in _COLUMNS and wanted != each.type:
+    """Return the columns. The columns of records have their plain types."""
+    for place, field in enumerate(columns.schema):
+        type = plain(field.type, keeps_large=True)
+        if field.name in _COLUMNS and type != field.type:
             column = columns.column(place)
             if isinstance(column, pa.ChunkedArray):
-                column = pa.chunked_array([as_plain(one, wanted) for one in column.chunks], wanted)
+                column = pa.chunked_array([as_plain(chunk, type) for chunk in column.chunks], type)
             else:
-                column = as_plain(column, wanted)
-            columns = columns.set_column(place, each.with_type(wanted), column)
+                column = as_plain(column, type)
+            columns = columns.set_column(place, field.with_type(type), column)
     return columns

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.client.given_objects import check_call, configure, refuse_class
 from spark_kafka_source.client.given_objects import method as method_of
-from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.errors import ConfigurationError
 
 
@@ -23,7 +23,7 @@ class TopicInfo:
     @property
     def available_partitions(self) -> Sequence[PartitionInfo]:
         """The partitions that have a leader."""
-        return [each for each in self.partitions if each.leader_id is not None]
+        return [partition for partition in self.partitions if partition.leader_id is not None]
 
 
 class HasPartition(Protocol):
@@ -46,7 +46,7 @@ _OF_METHOD = ("topic", "key", "key_bytes", "value", "value_bytes", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentObjects:
     """The key and the value of a record, as given and as bytes."""
 
     key: Any
@@ -59,7 +59,7 @@ class Sent:
 class GivenPartitioner:
     """A partitioner. `close` is called once, when its producer closes."""
 
-    choose: Callable[[Sent, TopicInfo], int | None]
+    choose: Callable[[SentObjects, TopicInfo], int | None]
     close: Callable[[], object] = lambda: None
 
 

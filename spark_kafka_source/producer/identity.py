@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net import Conversation
-from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import new_producer_id
 from spark_kafka_source.topic_partition import TopicPartition
@@ -26,15 +26,15 @@ class Identity:
     """The transactional id of the records, or None."""
     may_renumber = False
     """Whether a partition gets a new epoch if the leader has lost its sequences."""
-    trouble: KafkaError | None = None
+    last_error: KafkaError | None = None
     """The error of the last request, or None."""
 
     @property
     def last_produce_version(self) -> int | None:
-        """The last version of Produce that may hold the records. From v13 on it has no names."""
+        """The last version of Produce with names of topics."""
         return _PRODUCE_BY_NAME
 
-    def want(self, queues: Sequence[PartitionQueue]) -> None:
+    def note_waiting(self, queues: Sequence[PartitionQueue]) -> None:
         """Note the partitions with batches, in each step of the producer's thread."""
 
     def ask(self) -> Conversation[bool] | None:
@@ -55,7 +55,7 @@ class Identity:
         del queue
         return None
 
-    def taken(self) -> None:
+    def batch_written(self) -> None:
         """Note that a leader has taken a batch."""
 
     def renumber(self, queue: PartitionQueue) -> None:
@@ -81,7 +81,7 @@ class Idempotent(Identity):
         self._producer: ProducerId | None = None
         self._refusal: KafkaError | None = None
 
-    def want(self, queues: Sequence[PartitionQueue]) -> None:
+    def note_waiting(self, queues: Sequence[PartitionQueue]) -> None:
         """Note whether there are records to write."""
         self._is_wanted = bool(queues)
 
@@ -93,15 +93,15 @@ class Idempotent(Identity):
         try:
             self._producer = await new_producer_id(self._client, timeout_ms=LOOKUP_MS)
         except KafkaError as error:
-            self.trouble, self._refusal = error, None if error.retriable else error
+            self.last_error, self._refusal = error, None if error.retriable else error
         else:
-            self.trouble = None
+            self.last_error = None
         return self._producer is not None
 
     def refusal(self) -> KafkaError | None:
         """Return the lasting error of the last request for a producer id, and forget it."""
-        found, self._refusal = self._refusal, None
-        return found
+        error, self._refusal = self._refusal, None
+        return error
 
     def may_send(self, topic_partition: TopicPartition) -> bool:
         """Whether there is a producer id: then any partition can be written to."""

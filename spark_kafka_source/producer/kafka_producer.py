@@ -1,6 +1,7 @@
 """Kafka's producer, for single records and Arrow columns.
 
-https://kafka.apache.org/documentation/#producerapi
+https://kafka.apache.org/documentation/#producerapi. The module is long because it has all calls of
+one public class.
 """
 
 import logging
@@ -18,9 +19,9 @@ import pyarrow as pa
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.client.given_objects import refuse_async
 from spark_kafka_source.client.metrics import MetricsReporter, read
-from spark_kafka_source.client.partition_info import PartitionInfo
 from spark_kafka_source.client.reporting import (
     METRIC_REPORTERS,
     GivenReporter,
@@ -29,7 +30,7 @@ from spark_kafka_source.client.reporting import (
 )
 from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, serde
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
-from spark_kafka_source.forks import OwnProcess, This, used_where_made
+from spark_kafka_source.forks import OwnProcess, ThisProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.producer.accumulator import Accumulator
@@ -40,12 +41,12 @@ from spark_kafka_source.producer.delivery import (
     OnDelivery,
     deadline_after,
 )
-from spark_kafka_source.producer.errors import UnsendableRecordError
+from spark_kafka_source.producer.errors import TransactionStateError, UnsendableRecordError
 from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream, checked_columns
 from spark_kafka_source.producer.given_partitioner import (
     GivenPartitioner,
     Partitioner,
-    Sent,
+    SentObjects,
     given_partitioner,
 )
 from spark_kafka_source.producer.identity import Idempotent, Identity
@@ -55,19 +56,20 @@ from spark_kafka_source.producer.partitioners import key_partitioner
 from spark_kafka_source.producer.placing import Placing
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.producer.record import (
+    GivenSerializer,
+    Serializer,
     checked_headers,
     checked_time,
     given_headers,
     record_size,
+    serialize,
 )
 from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import PreparedTransaction
-from spark_kafka_source.producer.serializers import Given, Serializer, serialize
 from spark_kafka_source.producer.topics import Topics
 from spark_kafka_source.producer.transaction import (
     Beginning,
     Transaction,
-    TransactionStateError,
 )
 from spark_kafka_source.records import HEADER_BYTES
 from spark_kafka_source.records.freed_memory import keep_freed_memory
@@ -131,8 +133,8 @@ class KafkaProducer:
         config = config_from_arguments(configuration, token_provider)
         with spelt(config.spelling):
             key, value = (
-                Given(name, serde(name, each, SERIALIZE, configuration))
-                for name, each in serializers
+                GivenSerializer(name, serde(name, serializer, SERIALIZE, configuration))
+                for name, serializer in serializers
             )
             chooser = given_partitioner(partitioner, configuration)
             reporters = given_reporters(*reporters_given, configuration, config.client)
@@ -142,14 +144,15 @@ class KafkaProducer:
     def of(cls, config: ProducerConfig) -> "KafkaProducer":
         """Return a producer for a configuration that is already parsed."""
         producer = cls.__new__(cls)
-        producer._set_up(config, Given("key_serializer"), Given("value_serializer"))
+        key, value = GivenSerializer("key_serializer"), GivenSerializer("value_serializer")
+        producer._set_up(config, key, value)
         return producer
 
     def _set_up(
         self,
         config: ProducerConfig,
-        key_serializer: Given,
-        value_serializer: Given,
+        key_serializer: GivenSerializer,
+        value_serializer: GivenSerializer,
         partitioner: GivenPartitioner | None = None,
         reporters: Sequence[GivenReporter] = (),
     ) -> None:
@@ -196,7 +199,7 @@ class KafkaProducer:
         client_id = config.client.connection.client_id
         reporting = Reporting(reporters, "producer", client_id, self._metrics.measures)
         parts = (*clients, key_serializer, value_serializer, self._encoding, partitioner, reporting)
-        closed = [each.close for each in parts if each is not None]
+        closed = [part.close for part in parts if part is not None]
         # `weakref.finalize` also closes a producer that nobody closed.
         self._closed = partial(_close, self._sender, self._accumulator, closed)
         self._ending = weakref.finalize(self, _end, self._process, self._accumulator, self._closed)
@@ -235,7 +238,7 @@ class KafkaProducer:
         raises `ConfigurationError` for a schema that the registry does not have, and
         `RegistryUnavailableError`.
         """
-        if self._process.pid != This.pid:
+        if self._process.pid != ThisProcess.pid:
             self._process.check()
         if on_delivery is not self._last_told:  # A look at the function costs more than the rest.
             if on_delivery is not None:
@@ -246,21 +249,20 @@ class KafkaProducer:
             future = self._send_bytes(topic, key, value, on_delivery)
             if future is not None:
                 return future
-        with spelt(self._config.spelling):
-            self._check_open()
-            added = given_headers(topic, headers)
-            key_bytes = self._serialize_key(topic, added, key)
-            value_bytes = self._serialize_value(topic, added, value)
-            row_headers = checked_headers(topic, added) if added else ()
-            size = record_size(key_bytes, value_bytes, row_headers)
-            if size > self._most_bytes:
-                self._refuse_size(topic, size)
-            now_ms = checked_time(topic, timestamp_ms)
-            is_asked = self._placing.partitioner is not None
-            sent = Sent(key, key_bytes, value, value_bytes) if is_asked else None
-            chosen = self._placing.chosen(topic, partition, sent)
-            row = key_bytes, value_bytes, row_headers, now_ms, size, chosen
-            return self._accumulator.add(topic, row, on_delivery)
+        self._check_open()
+        added = given_headers(topic, headers)
+        key_bytes = self._serialize_key(topic, added, key)
+        value_bytes = self._serialize_value(topic, added, value)
+        row_headers = checked_headers(topic, added) if added else ()
+        size = record_size(key_bytes, value_bytes, row_headers)
+        if size > self._most_bytes:
+            self._refuse_size(topic, size)
+        now_ms = checked_time(topic, timestamp_ms)
+        is_asked = self._placing.partitioner is not None
+        sent = SentObjects(key, key_bytes, value, value_bytes) if is_asked else None
+        chosen = self._placing.chosen(topic, partition, sent)
+        row = key_bytes, value_bytes, row_headers, now_ms, size, chosen
+        return self._accumulator.add(topic, row, on_delivery)
 
     def _send_bytes(
         self, topic: str, key: object, value: object, on_delivery: OnDelivery | None
@@ -443,7 +445,8 @@ class KafkaProducer:
         most = min(config.max_request_size, config.buffer_memory)
         name = "max.request.size" if most == config.max_request_size else "buffer.memory"
         reason = f"it may take {size} bytes, and 'kafka.{name}' is {most}"
-        raise UnsendableRecordError(topic, "size", reason)
+        with spelt(config.spelling):
+            raise UnsendableRecordError(topic, "size", reason)
 
 
 def _close(

@@ -18,21 +18,21 @@ class Leaders:
 
     def __init__(self, client: KafkaClient) -> None:
         self._client = client
-        self._wanted: set[TopicPartition] = set()
+        self._unknown: set[TopicPartition] = set()
         self._errors: dict[str, KafkaError] = {}
 
     def of(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Broker]:
-        """Return the known leaders. `ask` looks up the others, and those that are too old."""
+        """Return the known leaders. `ask` looks up unknown leaders, and too old ones."""
         cluster = self._client.cluster
         unknown = self._client.unknown_topics(topic_partitions)
-        self._wanted.update(each for each in topic_partitions if each.topic in unknown)
-        found: dict[TopicPartition, Broker] = {}
-        for each in topic_partitions:
-            if each.topic in unknown and cluster.missing([each]):
+        self._unknown.update(each for each in topic_partitions if each.topic in unknown)
+        leaders: dict[TopicPartition, Broker] = {}
+        for partition in topic_partitions:
+            if partition.topic in unknown and cluster.missing([partition]):
                 continue
             with suppress(KafkaError):  # Another thread has just forgotten the leader.
-                found[each] = cluster.leader(each)[0]
-        return found
+                leaders[partition] = cluster.leader(partition)[0]
+        return leaders
 
     def error(self, topic: str) -> KafkaError | None:
         """Return the error of the last look-up of a topic's leaders, or None."""
@@ -43,15 +43,15 @@ class Leaders:
 
         Each error is returned once. A topic that is written to again is looked up again.
         """
-        found = {topic: error for topic, error in self._errors.items() if not error.retriable}
-        for topic in found:
+        denials = {topic: error for topic, error in self._errors.items() if not error.retriable}
+        for topic in denials:
             del self._errors[topic]
-        return found
+        return denials
 
     def ask(self) -> Conversation[bool] | None:
         """Look up the leaders that `of` misses, if any; see `keep_asking`."""
-        asked, self._wanted = self._wanted, set()
-        return self._look_up(asked) if asked else None
+        partitions, self._unknown = self._unknown, set()
+        return self._look_up(partitions) if partitions else None
 
     async def _look_up(self, topic_partitions: Iterable[TopicPartition]) -> bool:
         """Ask for these leaders. Return whether all of them are known."""

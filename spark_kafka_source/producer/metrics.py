@@ -31,7 +31,7 @@ class ProducerMetrics:
         self.request_ms = Sensor(config)
         """The time until each answer."""
         self.written = Sensor(config)
-        """Numbers of records. The same holds for those that `failed`."""
+        """Numbers of written records. `failed` has the numbers of failed records."""
         self.failed = Sensor(config)
         self.retries = Sensor(config)
         """1 for each batch that is sent again. The same holds for `splits`."""
@@ -40,13 +40,13 @@ class ProducerMetrics:
     def sent(self, batches: Collection[ProducerBatch]) -> None:
         """Count a request with these batches, one or more."""
         now_seconds = time.monotonic()
-        sizes = [0 if each.encoded is None else each.encoded.size for each in batches]
+        sizes = [0 if batch.encoded is None else batch.encoded.size for batch in batches]
         self._batch_bytes.record(*sizes)
         self._queued_ms.record(
-            *((now_seconds - each.created_at_seconds) * 1000 for each in batches)
+            *((now_seconds - batch.created_at_seconds) * 1000 for batch in batches)
         )
         self._bytes.record(sum(sizes))
-        self._records_by_request.record(sum(each.record_count for each in batches))
+        self._records_by_request.record(sum(batch.record_count for batch in batches))
 
     @property
     def measures(self) -> Measures:

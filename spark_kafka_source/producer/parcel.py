@@ -58,11 +58,11 @@ class Parcel:
         "_count",
         "_lock",
         "_numbers",
+        "_on_delivery",
+        "_on_delivery_later",
         "_placed",
         "_process",
         "_runs",
-        "_told",
-        "_told_later",
         "created_at_seconds",
         "facts",
         "full_bytes",
@@ -96,9 +96,9 @@ class Parcel:
         """The run of each record, and its number in the run's delivery. Made when it is asked."""
         self._count = 0
         self.facts: Facts = (), (), ()
-        self._told: dict[int, OnDelivery | None] = {}
+        self._on_delivery: dict[int, OnDelivery | None] = {}
         """The function that is told a record's outcome, by the record's number."""
-        self._told_later: list[tuple[int, OnDelivery]] = []
+        self._on_delivery_later: list[tuple[int, OnDelivery]] = []
         """More of them, by the record's number: they came after `send`."""
 
     def give(self, room: int) -> None:
@@ -114,24 +114,27 @@ class Parcel:
         rows = self.rows
         future = SendFuture(self, number := len(rows))
         self.size += row[4]
-        if on_delivery is not None or self._told:  # Ctrl-C may have left one for this number.
-            self._told[number] = on_delivery
+        if (
+            on_delivery is not None or self._on_delivery
+        ):  # Ctrl-C may have left one for this number.
+            self._on_delivery[number] = on_delivery
         rows.append(row)
         return future
 
     # -- from the producer's thread ----------------------------------------------------------------
 
-    def take(self) -> list[SentRow]:
+    def take_rows(self) -> list[SentRow]:
         """Return all records, and let go of them."""
         rows, self.rows = self.rows, []
         self._count = len(rows)
         return rows
 
     def place(self, runs: Sequence[Run]) -> None:
-        """Note the places of all records, and wake those who wait for them."""
+        """Note the places of all records, and wake the threads that wait for them."""
         with self._lock:
             self._runs = runs
-            told, later, self._told, self._told_later = self._told, self._told_later, {}, []
+            told, self._on_delivery = self._on_delivery, {}
+            later, self._on_delivery_later = self._on_delivery_later, []
             self._placed.set()
         for run in runs if told else ():
             rows, numbers = run.places(), range(run.first, run.end)
@@ -142,15 +145,15 @@ class Parcel:
     def lost(self, runs: Sequence[Run], error: KafkaError) -> Run:
         """Return a run of all records that are in none of these runs. They failed."""
         if self.rows:
-            self.take()
+            self.take_rows()
         is_left = np.ones(self._count, np.bool_)
-        for each in runs:
-            is_left[each.places()] = False
+        for run in runs:
+            is_left[run.places()] = False
         rows = np.flatnonzero(is_left)
         delivery = Delivery(TopicPartition(self.topic, _NO_PARTITION))
         delivery.closed(len(rows))
         if len(rows):
-            delivery.is_over(Outcome(0, len(rows), NO_OFFSET, -1, error))
+            delivery.add(Outcome(0, len(rows), NO_OFFSET, -1, error))
         return Run(delivery, 0, len(rows), rows)
 
     # -- from any thread ---------------------------------------------------------------------------
@@ -173,8 +176,8 @@ class Parcel:
         if not self.wait_for_places(timeout_seconds):
             return False
         return all(
-            each.delivery.wait(None if deadline is None else deadline.remaining_seconds())
-            for each in self._runs
+            run.delivery.wait(None if deadline is None else deadline.remaining_seconds())
+            for run in self._runs
         )
 
     def delivery(self, number: int) -> _Place:
@@ -202,8 +205,8 @@ class Parcel:
     ) -> Iterator[RecordMetadata]:
         """Return the places of these rows. They have these numbers in their delivery."""
         if not isinstance(self.facts[0], list):  # Lists give their items much sooner.
-            self.facts = tuple(np.asarray(each).tolist() for each in self.facts)
-        times, key_sizes, value_sizes = ([each[row] for row in rows] for each in self.facts)
+            self.facts = tuple(np.asarray(fact).tolist() for fact in self.facts)
+        times, key_sizes, value_sizes = ([fact[row] for row in rows] for fact in self.facts)
         if outcome.append_time_ms >= 0:
             times = [outcome.append_time_ms] * len(rows)
         offsets = outcome.offsets_of(numbers)
@@ -218,7 +221,7 @@ class Parcel:
         """
         with self._lock:
             if not self.is_placed:
-                self._told_later.append((number, on_delivery))
+                self._on_delivery_later.append((number, on_delivery))
                 return
         self._when_done([(number, on_delivery)])
 
@@ -243,7 +246,7 @@ class Parcel:
     ) -> None:
         """Tell each row's function the row's outcome, in the order of the rows."""
         topic_partition = delivery.topic_partition
-        for outcome in sorted(delivery.outcomes, key=lambda each: each.first):
+        for outcome in sorted(delivery.outcomes, key=lambda outcome: outcome.first):
             end = outcome.first + outcome.count
             part = slice(bisect_left(numbers, outcome.first), bisect_left(numbers, end))
             error = outcome.error
@@ -261,7 +264,7 @@ class Parcel:
 
 
 def _numbers(runs: Sequence[Run]) -> tuple[list[int], list[int]]:
-    count = sum([each.count for each in runs])
+    count = sum([run.count for run in runs])
     run_of, number_of = [0] * count, [0] * count
     for place, run in enumerate(runs):
         for number, row in enumerate(run.places(), run.first):

@@ -49,10 +49,10 @@ class KeyPartitioner:
             raise ValueError(f"{partition_count} partitions: there must be one or more")
         column = ByteColumn.of("key", keys)
         hashes = self.hashed(column) & np.uint32(self.positive_bits)
-        found = (hashes % np.uint32(partition_count)).astype(np.int64)
+        partitions = (hashes % np.uint32(partition_count)).astype(np.int64)
         least = 0 if self.empty_has_partition else 1
-        found[column.lengths < least] = NO_PARTITION
-        return found
+        partitions[column.lengths < least] = NO_PARTITION
+        return partitions
 
 
 MURMUR2 = KeyPartitioner("murmur2", murmur2, murmur2_of, POSITIVE, True)
@@ -79,7 +79,7 @@ class PartitionRows:
     partitions: Integers
     """The partitions with rows, in ascending order."""
     rows: Integers
-    """The rows of the first partition, then those of the next."""
+    """The rows of the first partition, then the rows of the next one."""
     bounds: Integers
     """The bounds of each partition in `rows`, as `encode_columns` takes them."""
 

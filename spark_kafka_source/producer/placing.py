@@ -16,7 +16,7 @@ from spark_kafka_source.producer.columns import (
     given_partitions,
 )
 from spark_kafka_source.producer.delivery import Run
-from spark_kafka_source.producer.given_partitioner import GivenPartitioner, Sent
+from spark_kafka_source.producer.given_partitioner import GivenPartitioner, SentObjects
 from spark_kafka_source.producer.metrics import ProducerMetrics
 from spark_kafka_source.producer.parcel import Parcel, SentRow
 from spark_kafka_source.producer.partitioners import (
@@ -71,7 +71,7 @@ class Placing:
         for name, _, partitions in planned:
             self._announce(name, np.unique(partitions).tolist())
         for name in dict.fromkeys(name for name, _, _ in planned):
-            self.accumulator.settle(name)
+            self.accumulator.place_earlier(name)
         runs: list[Run] = []
         for name, part, partitions in planned:
             runs += append(self.accumulator, name, part, partitions)
@@ -93,7 +93,7 @@ class Placing:
                 self.transaction.failed(failure, was_sent=False)
         self.accumulator.placed(parcel, runs)
 
-    def chosen(self, topic: str, partition: int | None, sent: Sent | None) -> int | None:
+    def chosen(self, topic: str, partition: int | None, sent: SentObjects | None) -> int | None:
         """Return the partition that the caller or the given partitioner chooses for a record.
 
         Return None if neither does. `sent` is None without a given partitioner. Waits until the
@@ -111,7 +111,7 @@ class Placing:
         return None if chosen == NO_PARTITION else chosen
 
     def _place(self, parcel: Parcel, runs: list[Run]) -> None:
-        topic, rows = parcel.topic, parcel.take()
+        topic, rows = parcel.topic, parcel.take_rows()
         if len(rows) <= _FEW_RECORDS:
             runs += self.accumulator.append(self._parts(parcel, rows), parcel)
             return
@@ -146,48 +146,48 @@ class Placing:
             part.places.append(number)
             part.size += size
         self._announce(topic, open_parts)
-        return [Part(each.topic_partition, each.rows, each.size, each.places) for each in parts]
+        return [Part(part.topic_partition, part.rows, part.size, part.places) for part in parts]
 
     def _partition(self, partitions: Partitions, key: bytes | None, size: int) -> int:
         """Return the partition of a record's key, or any."""
-        found = NO_PARTITION
+        partition = NO_PARTITION
         if self.key_partitioner is not None:
-            found = self.key_partitioner.partition(key, partitions.count)
-        return partitions.next_one(size) if found == NO_PARTITION else found
+            partition = self.key_partitioner.partition(key, partitions.count)
+        return partitions.next_one(size) if partition == NO_PARTITION else partition
 
     def _announce(self, topic: str, partitions: Iterable[int]) -> None:
         if self.transaction is not None:
-            self.transaction.announce(TopicPartition(topic, each) for each in partitions)
+            self.transaction.announce(TopicPartition(topic, partition) for partition in partitions)
 
     def _checked(self, topic: str, piece: Piece) -> Integers:
         """Return the partition of each row: its own, or that of the function, or as `_fill`."""
-        found = given_partitions(piece)
-        partitions = self.topics.of(topic, int(found.max(initial=NO_PARTITION)) + 1)
-        check_partitions(piece, found, topic, partitions.count)
-        left = np.flatnonzero(found == NO_PARTITION)
+        numbers = given_partitions(piece)
+        partitions = self.topics.of(topic, int(numbers.max(initial=NO_PARTITION)) + 1)
+        check_partitions(piece, numbers, topic, partitions.count)
+        left = np.flatnonzero(numbers == NO_PARTITION)
         if self.partitioner is not None and len(left):
-            sent, partitioner = _as_sent(piece, left), self.partitioner
-            found[left] = [_as_given(partitioner, partitions, each) for each in sent]
-        self._fill(partitions, piece, found)
-        return found
+            rows, partitioner = _as_sent(piece, left), self.partitioner
+            numbers[left] = [_as_given(partitioner, partitions, objects) for objects in rows]
+        self._fill(partitions, piece, numbers)
+        return numbers
 
-    def _fill(self, partitions: Partitions, piece: Piece, found: Integers) -> None:
+    def _fill(self, partitions: Partitions, piece: Piece, numbers: Integers) -> None:
         """Give rows without a partition that of their key, or any."""
-        left = np.flatnonzero(found == NO_PARTITION)
+        left = np.flatnonzero(numbers == NO_PARTITION)
         if len(left) and self.key_partitioner is not None and "key" in piece.columns.schema.names:
             keys = piece.columns["key"]
-            keys = keys if len(left) == len(found) else keys.take(pa.array(left))
-            found[left] = self.key_partitioner.partitions(keys, partitions.count)
-            left = np.flatnonzero(found == NO_PARTITION)
+            keys = keys if len(left) == len(numbers) else keys.take(pa.array(left))
+            numbers[left] = self.key_partitioner.partitions(keys, partitions.count)
+            left = np.flatnonzero(numbers == NO_PARTITION)
         if len(left):
-            found[left] = partitions.next_ones(piece.sizes[left])
+            numbers[left] = partitions.next_ones(piece.sizes[left])
 
 
 def _lengths(data: Sequence[bytes | None]) -> list[int]:
     return [-1 if each is None else len(each) for each in data]
 
 
-def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: Sent) -> int:
+def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: SentObjects) -> int:
     chosen = partitioner.choose(sent, partitions.info)
     if chosen is None:
         return NO_PARTITION
@@ -196,7 +196,7 @@ def _as_given(partitioner: GivenPartitioner, partitions: Partitions, sent: Sent)
     return chosen
 
 
-def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
+def _as_sent(piece: Piece, rows: Integers) -> Iterator[SentObjects]:
     """Yield the keys and values of rows for a partitioner. Columns have bytes, and no objects."""
     taken = pa.array(rows)
     columns = [
@@ -206,4 +206,4 @@ def _as_sent(piece: Piece, rows: Integers) -> Iterator[Sent]:
         for name in ("key", "value")
     ]
     for key, value in zip(*columns, strict=True):
-        yield Sent(key, key, value, value)
+        yield SentObjects(key, key, value, value)

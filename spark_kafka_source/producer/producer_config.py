@@ -2,33 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from spark_kafka_source.client.arguments import Vocabulary, numbered
 from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.options.declaration import Use, options_of
+from spark_kafka_source.options.other_names import other_names
 from spark_kafka_source.producer.config import PRODUCER_OPTIONS, ProducerConfig
-from spark_kafka_source.producer.without_effect import (
-    DONE_ANYWAY,
-    MEANT_BY_OTHERS,
-    OF_A_PRODUCER,
-    REFUSED,
-)
-from spark_kafka_source.settings import settings_of
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.telemetry import TelemetryConfig
-from spark_kafka_source.typed import MEANT, WRITE_OPTIONS, TypedWriteConfig
+from spark_kafka_source.typed import WRITE_OPTIONS, TypedWriteConfig
 
 VOCABULARY = Vocabulary(
     "producer",
-    PRODUCER_OPTIONS | settings_of(SensorConfig).keys() | settings_of(TelemetryConfig).keys(),
-    OF_A_PRODUCER,
-    REFUSED,
-    DONE_ANYWAY,
-    MEANT_BY_OTHERS,
-    MEANT,
+    {**PRODUCER_OPTIONS, **options_of(SensorConfig), **options_of(TelemetryConfig)},
+    partial(other_names, Use.PRODUCER),
     WRITE_OPTIONS,
 )
-"""The setting names that a producer knows, refuses or ignores."""
+"""The names of a producer's options, and what is known of others."""
 
 
 def config_from_arguments(

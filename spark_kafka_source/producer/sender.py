@@ -9,11 +9,9 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from contextvars import copy_context
 from functools import partial
 from uuid import UUID
 
-# The producers of Spark's tasks have no telemetry, and do not import what it needs.
 from spark_kafka_source import telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
@@ -26,20 +24,23 @@ from spark_kafka_source.net import (
     readable,
     wait_of_all,
 )
-from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
-from spark_kafka_source.producer.answers import Answers, Flight
-from spark_kafka_source.producer.batch import ProducerBatch
+from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.batch import PartitionQueue, ProducerBatch
 from spark_kafka_source.producer.batch_sizes import partition_bytes
 from spark_kafka_source.producer.config import Acks, ProducerConfig
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.producer.metrics import ProducerMetrics
+from spark_kafka_source.producer.produce_answers import ProduceAnswers, RequestInFlight
 from spark_kafka_source.producer.sequences import next_sequence
 from spark_kafka_source.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
+from spark_kafka_source.spelling import daemon
 
 logger = logging.getLogger(__name__)
 
@@ -68,24 +69,22 @@ class Sender:
         self._leaders = Leaders(client)
         self._identity = identity
         self._metrics = metrics
-        self._answers = Answers(config, client, accumulator, identity, metrics)
+        self._answers = ProduceAnswers(config, client, accumulator, identity, metrics)
         self._conversations = Conversations()
         self._askers = [
-            self._conversations.begin(keep_asking(each, client.pause_seconds))
-            for each in (self._leaders.ask, identity.ask)
+            self._conversations.begin(keep_asking(asker, client.pause_seconds))
+            for asker in (self._leaders.ask, identity.ask)
         ]
         self._telemetry = self._new_telemetry()
-        self._flights: list[Flight] = []
+        self._requests: list[RequestInFlight] = []
         self._unanswered: set[Address] = set()
         """Brokers that got requests without an answer, over connections that were open then."""
         self._orders = 0
         self._is_closing = False
         self._close_by: Deadline | None = None
         self._wake_at_seconds = 0.0
-        run = copy_context().run  # So errors in the thread name settings as the user does.
-        name = f"producer {config.client.connection.client_id}"
-        self._thread = threading.Thread(target=run, args=[self._run], name=name, daemon=True)
-        accumulator.emptied_by = self._thread
+        self._thread = daemon(self._run, f"producer {config.client.connection.client_id}")
+        accumulator.producer_thread = self._thread
         self._thread.start()
 
     def _new_telemetry(self) -> "telemetry.Telemetry | None":
@@ -115,11 +114,11 @@ class Sender:
         """
         if self._telemetry is None:
             raise LocalError("'kafka.enable.metrics.push' is false: brokers know no metrics of it")
-        self._telemetry.want()
+        self._telemetry.ask_for_id()
         self._accumulator.wakeup.wake()
         if threading.current_thread() is not self._thread:
             self._telemetry.settled.wait(seconds)
-        return self._telemetry.found_id(int(seconds * 1000))
+        return self._telemetry.known_id(int(seconds * 1000))
 
     # -- the thread --------------------------------------------------------------------------------
 
@@ -130,14 +129,14 @@ class Sender:
                 self._telemetry.attend()
             while not self._is_over():
                 self._step()
-        except BaseException as found:  # No error may leave waiting callers without an answer.
+        except BaseException as fault:  # No error may leave waiting callers without an answer.
             logger.exception("The producer's thread ended")
-            error = LocalError(f"the producer's thread ended: {found!r}")
-            error.__cause__ = found
+            error = LocalError(f"the producer's thread ended: {fault!r}")
+            error.__cause__ = fault
         self._accumulator.refuse(error)
         self._answers.fail_all(error)
-        for flight in self._flights:
-            flight.answer.give_up()
+        for request in self._requests:
+            request.answer.give_up()
         if self._telemetry is not None:
             self._client.run(self._telemetry.end(self._close_by))
         self._conversations.close()
@@ -151,14 +150,14 @@ class Sender:
 
     def _step(self) -> None:
         self._wake_at_seconds = time.monotonic() + _LONGEST_WAIT_MS / 1000
-        for flight in self._landed():
-            self._flights.remove(flight)
+        for request in self._answered():
+            self._requests.remove(request)
             if self._config.acks is Acks.NONE:
-                self._unanswered.add(flight.broker.address)
-            self._answers.take(flight)
-        self._wake_at(self._accumulator.place_due())
+                self._unanswered.add(request.broker.address)
+            self._answers.handle(request)
+        self._wake_at(self._accumulator.place_due_parcels())
         queues = self._accumulator.queues()
-        self._identity.want(queues)
+        self._identity.note_waiting(queues)
         self._step_conversations()
         for queue in queues:
             self._expire(queue)
@@ -166,47 +165,53 @@ class Sender:
         self._send(queues)
         if self._is_over():  # No event is left that would end a wait.
             return
+        unsent = [request for request in self._requests if not request.asked.is_sent]
         self._step_conversations()
-        self._wait()
+        self._wait(unsent)
 
-    def _landed(self) -> list[Flight]:
-        """Return the flights that are over. Those to one broker land in their order."""
-        landed = True
-        while landed:
-            # The last one first: it may read the answers to those before it.
-            flying = [each.answer for each in reversed(self._flights) if not each.answer.is_done]
-            for each in flying:
-                each.go_on()
-            landed = any(each.is_done for each in flying)
+    def _answered(self) -> list[RequestInFlight]:
+        """Return the requests that are over. Requests to one broker keep their order."""
+        is_any_done = True
+        while is_any_done:
+            # The last request first: it may read the answers to the earlier ones.
+            answers = [request.answer for request in reversed(self._requests)]
+            pending = [answer for answer in answers if not answer.is_done]
+            for answer in pending:
+                answer.go_on()
+            is_any_done = any(answer.is_done for answer in pending)
         late: set[Address] = set()
-        found = []
-        for flight in self._flights:
-            if not flight.answer.is_done:
-                late.add(flight.broker.address)
-            elif flight.broker.address not in late:
-                found.append(flight)
-        return found
+        answered = []
+        for request in self._requests:
+            if not request.answer.is_done:
+                late.add(request.broker.address)
+            elif request.broker.address not in late:
+                answered.append(request)
+        return answered
 
     def _step_conversations(self) -> None:
         self._conversations.step()
-        for each in self._askers:
-            if each.is_done:
-                each.result()  # Raises a fault of its own.
+        for asker in self._askers:
+            if asker.is_done:
+                asker.result()  # Raises a fault of its own.
 
     def _wake_at(self, at_seconds: float) -> None:
         self._wake_at_seconds = min(self._wake_at_seconds, at_seconds)
 
-    def _wait(self) -> None:
-        landed = self._landed()
-        waits = self._conversations.next_wait(), wait_of_all(each.answer for each in self._flights)
-        for each in waits:
-            self._wake_at(each.until.at_seconds)
+    def _wait(self, unsent: Sequence[RequestInFlight]) -> None:
+        """Wait until there is something to do, as once one of these requests is sent.
+
+        Other batches may follow it then. Its answer, which would end a wait, may come late.
+        """
+        may_go_on = bool(self._answered()) or any(each.asked.is_sent for each in unsent)
+        waits = self._conversations.next_wait(), wait_of_all(each.answer for each in self._requests)
+        for wait in waits:
+            self._wake_at(wait.until.at_seconds)
         if self._close_by is not None:
             self._wake_at(self._close_by.at_seconds)
         wakeup = self._accumulator.wakeup
-        if not landed:
+        if not may_go_on:
             until = Deadline(self._wake_at_seconds, _LONGEST_WAIT_MS)
-            readable([wakeup, *(thing for each in waits for thing in each.things)], until)
+            readable([wakeup, *(thing for wait in waits for thing in wait.sockets)], until)
         wakeup.clear()
 
     # -- sending -----------------------------------------------------------------------------------
@@ -216,18 +221,18 @@ class Sender:
         timeout_ms = self._config.delivery_timeout_ms
         oldest_seconds = time.monotonic() - timeout_ms / 1000
         for batch in self._accumulator.batches(queue):
-            if batch.is_over:
+            if batch.is_finished:
                 continue
             if batch.created_at_seconds > oldest_seconds:
                 self._wake_at(batch.created_at_seconds + timeout_ms / 1000)
                 continue
             found = f"{batch.record_count} records were not written within {timeout_ms} ms"
             topic = batch.topic_partition.topic
-            why = batch.error or self._identity.trouble or self._leaders.error(topic)
+            why = batch.error or self._identity.last_error or self._leaders.error(topic)
             said = f"the last error: {why}" if why else "no leader has answered"
             where = f"{batch.topic_partition}: {found} ('kafka.delivery.timeout.ms')"
             self._answers.fail(queue, batch, KafkaTimeoutError(f"{where}; {said}"))
-        self._accumulator.drop(queue, lambda each: not each.is_over)
+        self._accumulator.drop(queue, lambda batch: not batch.is_finished)
 
     def _fail_refused(self, queues: Sequence[PartitionQueue]) -> None:
         """Fail batches that can never be written: a topic is denied, or the producer is."""
@@ -244,10 +249,10 @@ class Sender:
     def _send(self, queues: Sequence[PartitionQueue]) -> None:
         for broker, led in self._ready(queues).items():
             if self._has_hung_up(broker):
-                self._client.cluster.forget_leaders_of(each.topic_partition.topic for each in led)
+                self._client.cluster.forget_leaders_of(queue.topic_partition.topic for queue in led)
                 self._wake_at(0.0)
                 continue
-            led.sort(key=lambda each: each.waiting[0].created_at_seconds)
+            led.sort(key=lambda queue: queue.waiting[0].created_at_seconds)
             while self._has_room(broker):
                 drained = self._drain(led)
                 self._request(broker, drained)
@@ -271,14 +276,14 @@ class Sender:
 
     def _ready(self, queues: Sequence[PartitionQueue]) -> dict[Broker, list[PartitionQueue]]:
         """Return the queues whose next batch can go out now, by the leader that it goes to."""
-        waiting = [each for each in queues if not each.is_empty and self._has_next(each)]
-        leaders = self._leaders.of([each.topic_partition for each in waiting])
+        waiting = [queue for queue in queues if not queue.is_empty and self._has_next(queue)]
+        leaders = self._leaders.of([queue.topic_partition for queue in waiting])
         ready: dict[Broker, list[PartitionQueue]] = {}
         for queue in waiting:
             where = queue.topic_partition
             leader = leaders.get(where)
-            in_flight = [each for each in self._flights if where in each.batches]
-            if leader is not None and all(each.broker == leader for each in in_flight):
+            in_flight = [request for request in self._requests if where in request.batches]
+            if leader is not None and all(request.broker == leader for request in in_flight):
                 ready.setdefault(leader, []).append(queue)
         return ready
 
@@ -291,7 +296,7 @@ class Sender:
                 self._wake_at(self._accumulator.ready_at_seconds(opened))
             return False
         if head.encoded is None and head.error is not None:
-            self._answers.fail(queue, self._accumulator.take(queue), head.error)
+            self._answers.fail(queue, self._accumulator.pop_head(queue), head.error)
             self._wake_at(0.0)
             return False
         return self._is_turn_of(head, queue)
@@ -301,7 +306,7 @@ class Sender:
         if head.retry_at_seconds > time.monotonic():
             self._wake_at(head.retry_at_seconds)
             return False
-        # If a batch failed, those in flight behind it fail, too. All must come back first.
+        # If a batch failed, the batches in flight behind it fail, too. All must come back first.
         most = 1 if head.tries else self._config.max_in_flight_requests_per_connection
         if len(queue.in_flight) >= min(most, queue.most_in_flight):
             return False
@@ -312,11 +317,11 @@ class Sender:
         if throttled_seconds:
             self._wake_at(time.monotonic() + throttled_seconds)
             return False
-        flights = [each for each in self._flights if each.broker.address == broker.address]
-        if not flights:
+        requests = [each for each in self._requests if each.broker.address == broker.address]
+        if not requests:
             return True
         # Another request would make another connection before this one is made.
-        return all(each.asked.is_sent for each in flights) and self._client.connections.has_room(
+        return all(each.asked.is_sent for each in requests) and self._client.connections.has_room(
             broker.address, self._most_in_flight
         )
 
@@ -330,7 +335,7 @@ class Sender:
             size += encoded.size if encoded is not None else 0
             if drained and size > self._config.max_request_size:
                 break
-            drained.append((queue, self._numbered(queue, self._accumulator.take(queue))))
+            drained.append((queue, self._numbered(queue, self._accumulator.pop_head(queue))))
         return drained
 
     def _numbered(self, queue: PartitionQueue, batch: ProducerBatch) -> ProducerBatch:
@@ -360,10 +365,10 @@ class Sender:
             acks=self._config.acks,
             timeout_ms=connection.request_timeout_ms,
             topic_data=[
-                TopicProduceData(name=name, partition_data=each) for name, each in by_topic.items()
+                TopicProduceData(name=name, partition_data=data) for name, data in by_topic.items()
             ],
         )
-        asked = self._client.ask(
+        sent = self._client.ask(
             request,
             broker,
             Deadline.after_ms(connection.request_timeout_ms),
@@ -372,6 +377,6 @@ class Sender:
         )
         batches = {queue.topic_partition: batch for queue, batch in drained}
         still_leads = partial(self._client.still_leads, broker, list(batches))
-        answer = Running(self._client.answer_of(asked, still_leads))
-        self._flights.append(Flight(asked, broker, batches, answer, time.monotonic()))
+        answer = Running(self._client.answer_of(sent, still_leads))
+        self._requests.append(RequestInFlight(sent, broker, batches, answer, time.monotonic()))
         self._metrics.sent(batches.values())

@@ -19,9 +19,9 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.given_partitioner import TopicInfo
-from spark_kafka_source.producer.spread import Queued, spread_of
+from spark_kafka_source.producer.keyless_partitioners import Queued, keyless_partitioner
 from spark_kafka_source.records import Integers
-from spark_kafka_source.spelling import as_written
+from spark_kafka_source.spelling import as_written, spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Partitions:
         self._cluster = cluster
         self._rack = config.client_rack if config.partitioner_rack_aware else ""
         self._lock = threading.Lock()
-        self._spread = spread_of(topic.name, config, queued)
+        self._keyless_partitioner = keyless_partitioner(topic.name, config, queued)
         self.update(topic)
 
     def learn(self) -> None:
@@ -60,7 +60,7 @@ class Partitions:
         if not topic.partitions:
             return
         self._topic = topic
-        led = [each for each, found in topic.partitions.items() if not found.error.code]
+        led = [each for each, state in topic.partitions.items() if not state.error.code]
         led = self._in_our_rack(topic, led) or led
         self.count = len(topic.partitions)
         whole = range(self.count)
@@ -71,10 +71,10 @@ class Partitions:
     @property
     def info(self) -> TopicInfo:
         """The partitions with their leaders and replicas."""
-        found = self._info
-        if found is None:
-            found = self._info = TopicInfo(self.name, self._topic.partition_infos)
-        return found
+        info = self._info
+        if info is None:
+            info = self._info = TopicInfo(self.name, self._topic.partition_infos)
+        return info
 
     def check(self, partition: int) -> None:
         """Raise `UnknownPartitionError` if there is no such partition."""
@@ -87,22 +87,22 @@ class Partitions:
         if not self._rack:
             return []
         brokers = self._cluster.brokers.values()
-        near = {each.node_id for each in brokers if each.rack == self._rack}
+        near = {broker.node_id for broker in brokers if broker.rack == self._rack}
         return [each for each in partitions if topic.partitions[each].leader_id in near]
 
     def next_one(self, size: int) -> int:
         """Return the partition for a record of this size that no key gives one."""
         with self._lock:
-            return self._spread.one(size, self._available)
+            return self._keyless_partitioner.one(size, self._available)
 
     def next_ones(self, sizes: Integers) -> Integers:
         """Return the partition for each of many records."""
         with self._lock:
-            return self._spread.many(sizes, self._available)
+            return self._keyless_partitioner.many(sizes, self._available)
 
     def batch_ended(self, partition: int) -> None:
         """Note that a batch takes no more records: the next record may go elsewhere."""
-        self._spread.batch_ended(partition)
+        self._keyless_partitioner.batch_ended(partition)
 
 
 class Topics:
@@ -126,10 +126,12 @@ class Topics:
         result may have fewer partitions than `at_least`.
         """
         known = self._known.get(topic)
-        if known is None:
+        if known is not None:
+            known.learn()
+            if known.count >= at_least:
+                return known
+        with spelt(self._config.spelling):
             return self._ask(topic)
-        known.learn()
-        return self._ask(topic) if known.count < at_least else known
 
     def knows(self, topic: str, partition: int | None) -> bool:
         """Whether `of` would ask no broker for this partition, or for any."""
@@ -151,23 +153,23 @@ class Topics:
             # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
                 topics = await self._client.topics([topic], within, create=True)
-            found = next((each for each in topics if each.name == topic), None)
-            error = _UNKNOWN_TOPIC if found is None else found.error
-            if found is not None and not error.code and not found.partitions:
+            described = next((each for each in topics if each.name == topic), None)
+            error = _UNKNOWN_TOPIC if described is None else described.error
+            if described is not None and not error.code and not described.partitions:
                 error = _NO_LEADER
-            if found is None or error.code:
+            if described is None or error.code:
                 without_it += error == _UNKNOWN_TOPIC
                 if without_it == _TOLD_AFTER:
                     self._tell(topic)
                 raise topic_error(error, topic)
-            return found
+            return described
 
         try:
-            found = self._client.run(
+            described = self._client.run(
                 self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
             )
         except (KafkaTimeoutError, BootstrapError) as error:
-            if isinstance(error, BootstrapError) and not self._client.contacts.was_reached:
+            if isinstance(error, BootstrapError) and not self._client.history.was_reached:
                 raise
             why = _how_to_create(topic) if without_it else str(error)
             raise self._out_of_time(topic, why) from error
@@ -175,9 +177,9 @@ class Topics:
             known = self._known.get(topic)
             if known is None:
                 known = self._known[topic] = Partitions(
-                    found, self._client.cluster, self._config, self._queued
+                    described, self._client.cluster, self._config, self._queued
                 )
-        known.update(found)
+        known.update(described)
         return known
 
     def _tell(self, topic: str) -> None:

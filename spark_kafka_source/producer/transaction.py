@@ -1,7 +1,7 @@
 """The transactions of one producer: KIP-98, and KIP-360 for the new epoch after an abort.
 
 The user's threads begin and end transactions, and wait for that. The producer's thread adds the
-partitions that it is about to write to.
+partitions that it is about to write to. The module is long because both use one state.
 """
 
 import threading
@@ -21,9 +21,15 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Conversation
-from spark_kafka_source.producer.accumulator import Accumulator, PartitionQueue
+from spark_kafka_source.producer.accumulator import Accumulator
+from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.errors import TransactionAbortableError
+from spark_kafka_source.producer.errors import (
+    LateRowsError,
+    TransactionAbortableError,
+    TransactionAbortedError,
+    TransactionStateError,
+)
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.identity import Identity
 from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
@@ -32,25 +38,6 @@ from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
-
-
-class TransactionStateError(LocalError):
-    """A call that does not fit the state of the producer's transaction."""
-
-
-class TransactionAbortedError(LocalError):
-    """A record was not sent because its transaction was aborted."""
-
-
-class LateRowsError(LocalError):
-    """A transaction's first rows were not taken in time, and its epoch is a guess by now."""
-
-    def __init__(self, transactional_id: str) -> None:
-        super().__init__(transactional_id)
-        self.transactional_id = transactional_id
-
-    def _text(self) -> str:
-        return f"The first rows under {self.transactional_id!r} came too late to go on with that id"
 
 
 class Beginning(NamedTuple):
@@ -64,7 +51,23 @@ class Beginning(NamedTuple):
 
 
 class _State(Enum):
-    """The state of a transaction; it says which calls may come next."""
+    """The state of a transaction; it says which calls may come next.
+
+           init          begin          commit             all are written
+        NEW ───▶ READY ────────▶ OPEN ────────▶ WAITING ───────────────────▶ COMMITTING ──▶ READY
+                                  │ │              │                             │
+                                  │ └──────────────┤ a record is not written     │ refused
+                                  │ abort          ▼                             │
+                                  │             FAILED ◀─────────────────────────┘
+                                  ▼   abort        │
+                               ABORTING ◀──────────┘
+                                  │
+                                  └──▶ READY
+
+    With an id and epoch of the caller: `begin_at` leads from NEW, READY or FAILED to OPEN.
+    `prepare` leads from OPEN through WAITING to NEW, and `abort` through ABORTING to NEW. Ctrl-C
+    leads from WAITING back to OPEN. An error that lasts, such as fencing, leads to OVER.
+    """
 
     NEW = "`init_transactions` was not called yet"
     READY = "no transaction is open"
@@ -121,30 +124,30 @@ class Transaction(Identity):
         self._added: set[TopicPartition] = set()
         self._announced: frozenset[TopicPartition] = frozenset()
         self._wanted: frozenset[TopicPartition] = frozenset()
-        self._nothing_asked = threading.Event()
-        self._nothing_asked.set()
+        self._no_request = threading.Event()
+        self._no_request.set()
         self._has_begun = False
         """Whether the coordinator may know the transaction; without a record it does not."""
         self._has_gap = False
         """Whether leaders may miss sequences. Then an abort needs a new epoch: its begin at 0."""
         self._state = _State.NEW
-        self._become(_State.NEW)
+        self._set_state(_State.NEW)
 
     # -- from the user's threads -------------------------------------------------------------------
 
     def init(self) -> None:
         """Take the transactional id: fence the earlier producer, abort its transaction."""
-        with self._called(_State.NEW):
-            self._producer = self._hold(self._coordinator.init_producer_id, self._timeout_ms)
+        with self._in_state(_State.NEW):
+            self._producer = self._run(self._coordinator.init_producer_id, self._timeout_ms)
             self._is_given = False
-            self._become(_State.READY)
+            self._set_state(_State.READY)
 
     def begin_at(self, beginning: Beginning) -> None:
         """Begin a transaction with an id and epoch that the caller has, and ask nobody.
 
-        A transaction that has failed is left to those who look for open ones.
+        A failed transaction stays open: its timeout ends it, or a search for open transactions.
         """
-        with self._called(_State.NEW, _State.READY, _State.FAILED):
+        with self._in_state(_State.NEW, _State.READY, _State.FAILED):
             self._accumulator.flush(None)
             self._wait_for_adding()
             self.transactional_id, self._producer = beginning.transactional_id, beginning.producer
@@ -156,30 +159,30 @@ class Transaction(Identity):
             self._error = None
             self._begin()
 
-    def _hold(self, talk: Callable[..., Conversation[T]], *args: object, **more: object) -> T:
+    def _run(self, talk: Callable[..., Conversation[T]], *args: object, **more: object) -> T:
         """Hold a conversation of a coordinator, for `max.block.ms` at most."""
         return self._client.run(talk(*args, **more, timeout_ms=self._config.max_block_ms))
 
     def knows(self, transactional_id: str) -> bool:
         """Return whether the brokers know this id, which may be of another producer."""
         coordinator = TransactionCoordinator(self._client, transactional_id)
-        with self._called(_State.OPEN):
+        with self._in_state(_State.OPEN):
             pass
         # An error says nothing about this transaction.
-        return self._hold(coordinator.is_known)
+        return self._run(coordinator.is_known)
 
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""
-        with self._called(_State.OPEN):
+        with self._in_state(_State.OPEN):
             self._wait_for_records()
             count = len(self._added)
             prepared = PreparedTransaction(self.transactional_id, self._current(), count)
-            self._rest()
+            self._become_idle()
             return prepared if self._has_begun else None
 
     def begin(self) -> None:
         """Begin a transaction. The coordinator learns of it by the first record."""
-        with self._called(_State.READY):
+        with self._in_state(_State.READY):
             self._begin()
 
     def announce(self, topic_partitions: Iterable[TopicPartition]) -> None:
@@ -195,51 +198,51 @@ class Transaction(Identity):
         self._added.clear()
         self._announced = self._wanted = frozenset()
         self._has_begun = self._has_gap = False
-        self._become(_State.OPEN)
+        self._set_state(_State.OPEN)
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], member: Member | None
     ) -> None:
         """Commit a group's offsets with the transaction."""
-        with self._called(_State.OPEN):
+        with self._in_state(_State.OPEN):
             if member is None:
                 raise TransactionStateError(_NO_MEMBER)
             producer = self._current()
             self._has_begun = True
-            self._hold(self._coordinator.add_offsets, producer, member.group_id)
-            self._hold(self._coordinator.commit_offsets, producer, member, offsets)
+            self._run(self._coordinator.add_offsets, producer, member.group_id)
+            self._run(self._coordinator.commit_offsets, producer, member, offsets)
 
     def commit(self) -> None:
         """Wait for all records, and commit the transaction."""
-        with self._called(_State.OPEN, _State.FAILED, _State.COMMITTING):
+        with self._in_state(_State.OPEN, _State.FAILED, _State.COMMITTING):
             if self._state is _State.FAILED and self._error is not None:
                 raise self._error.with_traceback(None)
             if self._state is _State.OPEN:
                 self._wait_for_records()
-                self._become(_State.COMMITTING)
+                self._set_state(_State.COMMITTING)
             if self._has_begun:
                 self._end(commit=True)
-            self._become(_State.READY)
+            self._set_state(_State.READY)
 
     def _wait_for_records(self) -> None:
         """Raises the error of a record that was not written; then the transaction has failed."""
-        self._become(_State.WAITING)
+        self._set_state(_State.WAITING)
         try:
             self._accumulator.flush(None)
         except BaseException:  # Ctrl-C leaves the transaction open.
-            self._become(_State.OPEN, _State.WAITING)
+            self._set_state(_State.OPEN, _State.WAITING)
             raise
         if self._error is not None:
             raise self._error.with_traceback(None)
 
     def abort(self) -> None:
         """Drop the records that wait, wait for those in flight, and abort the transaction."""
-        with self._called(_State.OPEN, _State.FAILED, _State.ABORTING):
+        with self._in_state(_State.OPEN, _State.FAILED, _State.ABORTING):
             # If nothing has begun, do not ask for a new epoch: the broker would first abort a
             # transaction that a successor has open.
             self._has_gap = self._has_gap or (self._state is _State.FAILED and self._has_begun)
             self._error = self._error or TransactionAbortedError("its transaction is aborted")
-            self._become(_State.ABORTING)
+            self._set_state(_State.ABORTING)
             self._accumulator.flush(None)
             self._wait_for_adding()
             if self._has_begun:
@@ -247,20 +250,20 @@ class Transaction(Identity):
             # The epoch may be a guess, and the id's open transaction decided. A question for a new
             # epoch would abort that.
             if self._has_gap and not self._is_given:
-                self._producer = self._hold(
+                self._producer = self._run(
                     self._coordinator.init_producer_id, self._timeout_ms, self._producer
                 )
             self._error = None
-            self._rest()
+            self._become_idle()
 
-    def _rest(self) -> None:
+    def _become_idle(self) -> None:
         """Have no transaction. The next one needs another given id, if the caller gives them."""
-        self._become(_State.NEW if self._is_given else _State.READY)
+        self._set_state(_State.NEW if self._is_given else _State.READY)
 
     def _wait_for_adding(self) -> None:
         """Wait: partitions added after the end would begin the next transaction."""
         timeout_ms = self._config.max_block_ms
-        if not self._nothing_asked.wait(timeout_ms / 1000):
+        if not self._no_request.wait(timeout_ms / 1000):
             found = f"no answer to AddPartitionsToTxn of {self.transactional_id!r}"
             raise KafkaTimeoutError(f"{found} within {timeout_ms} ms ('kafka.max.block.ms')")
 
@@ -293,7 +296,7 @@ class Transaction(Identity):
             raise self._error.with_traceback(None)
 
     @contextmanager
-    def _called(self, *states: _State) -> Iterator[None]:
+    def _in_state(self, *states: _State) -> Iterator[None]:
         """Check that the state allows the call, and set the state after an error."""
         self._accumulator.refuse_callbacks()
         if not self._calling.acquire(blocking=False):
@@ -304,22 +307,22 @@ class Transaction(Identity):
                 raise TransactionStateError(self._state.value) from self._error
             yield
         except KafkaError as error:
-            self._take(error, _State.OPEN, _State.COMMITTING)
+            self._note_error(error, _State.OPEN, _State.COMMITTING)
             raise
         finally:
             self._calling.release()
 
-    def _take(self, error: KafkaError, *states: _State) -> None:
+    def _note_error(self, error: KafkaError, *states: _State) -> None:
         """Fail the transaction if it is in one of these states, or end the producer, or neither."""
         if isinstance(error, TransactionAbortableError):
             self._fail(error, *states)
         elif not (error.retriable or isinstance(error, LocalError) or self._error is error):
             with self._changing:
                 self._error = error
-                self._become(_State.OVER)
+                self._set_state(_State.OVER)
 
     def _end(self, *, commit: bool) -> None:
-        self._producer = self._hold(self._coordinator.end, self._current(), commit=commit)
+        self._producer = self._run(self._coordinator.end, self._current(), commit=commit)
         self._has_begun = False
 
     def _current(self) -> ProducerId:
@@ -329,7 +332,7 @@ class Transaction(Identity):
 
     # -- from any thread ---------------------------------------------------------------------------
 
-    def _become(self, state: _State, *before: _State) -> bool:
+    def _set_state(self, state: _State, *before: _State) -> bool:
         """Change the state, if it is one of `before` or `before` is empty. Return if it changed."""
         with self._changing:
             if before and self._state not in before:
@@ -341,14 +344,14 @@ class Transaction(Identity):
     def _fail(self, error: KafkaError, *states: _State) -> None:
         """Allow only an abort, if the state is still one of these."""
         with self._changing:
-            if self._become(_State.FAILED, *states):
+            if self._set_state(_State.FAILED, *states):
                 self._error = error
 
     # -- from the producer's thread ----------------------------------------------------------------
 
-    def want(self, queues: Sequence[PartitionQueue]) -> None:
+    def note_waiting(self, queues: Sequence[PartitionQueue]) -> None:
         """Note the partitions that are about to be written to."""
-        self._wanted = frozenset(each.topic_partition for each in queues if not each.is_empty)
+        self._wanted = frozenset(queue.topic_partition for queue in queues if not queue.is_empty)
         by_seconds = self._first_rows_by_seconds
         if self._wanted and by_seconds is not None and time.monotonic() >= by_seconds:
             self._fail(LateRowsError(self.transactional_id), *_WITH_RECORDS)
@@ -356,11 +359,11 @@ class Transaction(Identity):
     def ask(self) -> Conversation[bool] | None:
         """Add the wanted partitions, if any. From this call on, an abort waits for the answer."""
         with self._changing:
-            wanted = self._wanted - self._added
-            if not wanted or self._generation.begins_by_writing or self._state not in _WITH_RECORDS:
+            new = self._wanted - self._added
+            if not new or self._generation.begins_by_writing or self._state not in _WITH_RECORDS:
                 return None
-            self._nothing_asked.clear()
-            return self._add(wanted | (self._announced - self._added))
+            self._no_request.clear()
+            return self._add(new | (self._announced - self._added))
 
     async def _add(self, topic_partitions: frozenset[TopicPartition]) -> bool:
         """Return whether the partitions were added. After a refusal, none of them was."""
@@ -370,20 +373,20 @@ class Transaction(Identity):
                 self._current(), topic_partitions, timeout_ms=LOOKUP_MS
             )
         except KafkaError as error:
-            self.trouble = error
+            self.last_error = error
             if error.retriable:  # The broker may have added them; the answer may be lost.
                 self._has_begun = True
             if isinstance(error, UnsupportedVersionError):  # The broker has no such request.
                 self._fail(error, *_WITH_RECORDS)
-            self._take(error, *_WITH_RECORDS)
+            self._note_error(error, *_WITH_RECORDS)
             return False
         else:
-            self.trouble = None
+            self.last_error = None
             self._added |= topic_partitions
             self._has_begun = True
             return True
         finally:
-            self._nothing_asked.set()
+            self._no_request.set()
 
     def refusal(self) -> KafkaError | None:
         """Return the error for which the transaction's records are not sent any more, or None."""
@@ -407,7 +410,7 @@ class Transaction(Identity):
                 self._has_begun = True
         return queue.producer
 
-    def taken(self) -> None:
+    def batch_written(self) -> None:
         """Note that a leader has taken rows. So the epoch was right, and no guess any more."""
         self._first_rows_by_seconds = None
 

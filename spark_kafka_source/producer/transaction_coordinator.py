@@ -1,7 +1,7 @@
 """Requests to the coordinators of a transaction: InitProducerId, partitions, offsets, end (KIP-98).
 
-Their versions are those of a `Generation` of transactions. All brokers since 2.5 serve the first
-one alike. The second needs fewer requests, and raises a producer's epoch at the end of each
+A `Generation` of transactions has the versions of the requests. All brokers since 2.5 serve the
+first one alike. The second needs fewer requests, and raises a producer's epoch at the end of each
 transaction (KIP-890).
 """
 
@@ -26,6 +26,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import Deadline, together
+from spark_kafka_source.options.kinds import INT32_MAX
 from spark_kafka_source.producer.errors import transaction_error
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.sequences import ProducerId
@@ -51,8 +52,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from spark_kafka_source.settings import INT32_MAX
-from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
+from spark_kafka_source.topic_partition import TopicPartition, each_partition, partitions_by_topic
 
 R = TypeVar("R", bound=Response)
 
@@ -70,7 +70,7 @@ _TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 class TransactionCoordinator:
     """Send requests to the coordinators of one transactional id, and of groups.
 
-    The groups are those whose offsets the transaction commits. The object keeps no state of a
+    The transaction commits offsets of these groups. The object keeps no state of a
     transaction: any process that knows the producer's id and epoch can go on with it. All methods
     are conversations. They last at most `timeout_ms` (default: `default.api.timeout.ms`), and try
     retriable errors again. After that they raise `KafkaTimeoutError`. A lasting error is a
@@ -123,20 +123,22 @@ class TransactionCoordinator:
 
         The first ones begin the transaction.
         """
-        asked = sorted(set(topic_partitions))
-        if not asked:
+        partitions = sorted(set(topic_partitions))
+        if not partitions:
             return
-        topics = [AddPartitionsToTxnTopic(*each) for each in partitions_by_topic(asked).items()]
+        topics = [
+            AddPartitionsToTxnTopic(*each) for each in partitions_by_topic(partitions).items()
+        ]
         request = AddPartitionsToTxnRequest(self._transactional_id, *producer, topics)
         api = "AddPartitionsToTxn"
 
         def check(answer: AddPartitionsToTxnResponse) -> None:
-            found = {
+            codes = {
                 TopicPartition(topic.name, each.partition_index): each.partition_error_code
                 for topic in answer.results_by_topic_v3_and_below
                 for each in topic.results_by_partition
             }
-            where, code = _worst(api, asked, found)
+            where, code = _worst(api, partitions, codes)
             self._check(code, f"{api} of {where} to {self._key}", topic=where.topic)
 
         await self._ask(f"{api} to {self._key}", request, timeout_ms, check)
@@ -188,12 +190,8 @@ class TransactionCoordinator:
         api = "TxnOffsetCommit"
 
         def check(answer: TxnOffsetCommitResponse) -> None:
-            found = {
-                TopicPartition(topic.name, each.partition_index): each.error_code
-                for topic in answer.topics
-                for each in topic.partitions
-            }
-            where, code = _worst(api, sorted(offsets), found)
+            codes = {where: row.error_code for where, row in each_partition(answer.topics)}
+            where, code = _worst(api, sorted(offsets), codes)
             what = f"{api} of {where} for {key} by {self._key}"
             if code == _TOPIC_DENIED.code:  # The right to read.
                 raise refusal(code, what, topic=where.topic)
@@ -215,8 +213,8 @@ class TransactionCoordinator:
 
         request = DescribeTransactionsRequest([self._transactional_id])
         answer = await self._ask(what, request, timeout_ms, check)
-        found = _state_in(answer, self._transactional_id, what)
-        return None if found.error_code == _NOT_FOUND else found
+        state = _state_in(answer, self._transactional_id, what)
+        return None if state.error_code == _NOT_FOUND else state
 
     async def end(
         self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None
@@ -281,7 +279,7 @@ async def end_each(
 
     async def end(transactional_id: str, producer: ProducerId) -> ProducerId:
         key = CoordinatorKey.of_transaction(transactional_id)
-        asked = client.ask(
+        request = client.ask(
             EndTxnRequest(transactional_id, *producer, commit),
             await client.coordinator(key, deadline),
             deadline,
@@ -289,7 +287,7 @@ async def end_each(
             max_version=generation.max_version(EndTxnRequest),
         )
         try:
-            answer = await client.answer_of(asked)
+            answer = await client.answer_of(request)
             what = _end_of(key, commit=commit)
             _check(answer.error_code, what, transactional_id=transactional_id)
         except BrokerError as error:
@@ -297,8 +295,8 @@ async def end_each(
             raise transaction_error(error) from None
         return _after_end(producer, answer)
 
-    ended = await together(end(*each) for each in ends)
-    return [each.error() or each.result() for each in ended]
+    ended = await together(end(*transaction) for transaction in ends)
+    return [conversation.error() or conversation.result() for conversation in ended]
 
 
 def _after_end(producer: ProducerId, answer: EndTxnResponse) -> ProducerId:
@@ -332,9 +330,9 @@ async def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None)
 def _state_in(
     answer: DescribeTransactionsResponse, transactional_id: str, what: str
 ) -> TransactionState:
-    for each in answer.transaction_states:
-        if each.transactional_id == transactional_id:
-            return each
+    for state in answer.transaction_states:
+        if state.transactional_id == transactional_id:
+            return state
     raise ProtocolError(f"{what}: the answer leaves it out")
 
 
@@ -351,32 +349,30 @@ def _check(code: int, what: str, **names: str) -> None:
 
 
 def _worst(
-    api: str, asked: Sequence[TopicPartition], found: Mapping[TopicPartition, int]
+    api: str, partitions: Sequence[TopicPartition], codes: Mapping[TopicPartition, int]
 ) -> tuple[TopicPartition, int]:
     """Return the error to raise, or 0. A lasting error comes before a retriable one."""
-    for where in asked:
-        if where not in found:
+    for where in partitions:
+        if where not in codes:
             raise ProtocolError(f"{api} of {where}: the answer leaves it out")
 
     def rank(where: TopicPartition) -> int:
-        error = error_code(found[where])
+        error = error_code(codes[where])
         if not error.code:
             return 3
         return 2 if error.name == _NOT_ATTEMPTED else int(error.retriable)
 
-    worst = min(asked, key=rank)
-    return worst, found[worst]
+    worst = min(partitions, key=rank)
+    return worst, codes[worst]
 
 
 def _topics(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> list[TxnOffsetCommitRequestTopic]:
     by_topic: dict[str, list[TxnOffsetCommitRequestPartition]] = defaultdict(list)
-    for (topic, partition), found in offsets.items():
+    for (topic, partition), at in offsets.items():
         by_topic[topic].append(
-            TxnOffsetCommitRequestPartition(
-                partition, found.offset, found.leader_epoch, found.metadata
-            )
+            TxnOffsetCommitRequestPartition(partition, at.offset, at.leader_epoch, at.metadata)
         )
     return [
         TxnOffsetCommitRequestTopic(name, partitions=partitions)

@@ -24,8 +24,6 @@ from spark_kafka_source.protocol.declaration import (
 from spark_kafka_source.protocol.exchange import (
     MAX_RESPONSE_BYTES,
     Exchange,
-)
-from spark_kafka_source.protocol.headers import (
     RequestHeader,
     ResponseHeader,
     request_header_version,

@@ -84,8 +84,8 @@ def decode_prefix(
 
 def _check_version(message_type: type[Message], version: int) -> bool:
     if version not in versions(message_type):
-        found = f"{message_type.__name__} has no version {version}"
-        raise UnsupportedVersionError(f"{found}; there are {versions(message_type)}")
+        problem = f"{message_type.__name__} has no version {version}"
+        raise UnsupportedVersionError(f"{problem}; there are {versions(message_type)}")
     return is_flexible(message_type, version)
 
 

@@ -89,10 +89,10 @@ def _compiling(made: type, name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         fields = dataclasses.fields(made)
         twin = dataclasses.make_dataclass(
-            made.__name__, [(each.name, each.type, each) for each in fields]
+            made.__name__, [(field.name, field.type, field) for field in fields]
         )
-        for each in _COMPILED:
-            setattr(made, each, getattr(twin, each))
+        for compiled in _COMPILED:
+            setattr(made, compiled, getattr(twin, compiled))
         return getattr(twin, name)(self, *args, **kwargs)
 
     return method
@@ -190,7 +190,7 @@ def is_flexible(message_type: type[Message], version: int) -> bool:
 
 
 class Response(Message):
-    """Response of a broker. `KEY`, `VERSIONS` and `FLEXIBLE` are those of its request."""
+    """Response of a broker. Its request gives it `KEY`, `VERSIONS` and `FLEXIBLE`."""
 
     __slots__ = ()
 
@@ -230,4 +230,6 @@ class Request(Message, Generic[R_co]):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        (cls.RESPONSE,) = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]  # PEP 560
+        (response,) = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]  # PEP 560
+        response.KEY, response.VERSIONS, response.FLEXIBLE = cls.KEY, cls.VERSIONS, cls.FLEXIBLE
+        cls.RESPONSE = response

@@ -24,21 +24,55 @@ from spark_kafka_source.protocol.declaration import (
     Request,
     Response,
     Versions,
+    is_flexible,
+    message,
     versions,
-)
-from spark_kafka_source.protocol.headers import (
-    RequestHeader,
-    ResponseHeader,
-    request_header_version,
-    response_header_version,
+    wire,
 )
 from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from spark_kafka_source.protocol.wire import Writer
+from spark_kafka_source.protocol.wire import INT16, INT32, NEVER_COMPACT_STRING, Writer
 from spark_kafka_source.version import VERSION
+
+
+@message
+class RequestHeader(Message):
+    """Header before each request.
+
+    `client_id` is never compact, so that any broker can read the header of an `ApiVersionsRequest`
+    newer than itself (KIP-511).
+    """
+
+    VERSIONS, FLEXIBLE = "1-2", "2+"
+    request_api_key: int = wire(INT16, "0+")
+    request_api_version: int = wire(INT16, "0+")
+    correlation_id: int = wire(INT32, "0+")
+    client_id: str | None = wire(NEVER_COMPACT_STRING, "1+", nullable="1+")
+
+
+@message
+class ResponseHeader(Message):
+    """Header before each response."""
+
+    VERSIONS, FLEXIBLE = "0-1", "1+"
+    correlation_id: int = wire(INT32, "0+")
+
+
+def request_header_version(request_type: type[Request[Any]], version: int) -> int:
+    """Return the version of the header before this version of a request."""
+    return 2 if is_flexible(request_type, version) else 1
+
+
+def response_header_version(request_type: type[Request[Any]], version: int) -> int:
+    """Return the version of the header before the response to this version of a request.
+
+    For ApiVersions it is always 0: the broker may not know the version of the request (KIP-511).
+    """
+    return int(is_flexible(request_type, version) and request_type is not ApiVersionsRequest)
+
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +223,7 @@ class Exchange:
         else:
             response, rest = decode_prefix(request_type.RESPONSE, version, body)
             if rest:
-                _tell_of_rest(f"{request_type.RESPONSE.__name__} v{version}")
+                _warn_of_rest(f"{request_type.RESPONSE.__name__} v{version}")
         self._expected.popleft()
         return correlation_id, response
 
@@ -202,7 +236,7 @@ class Exchange:
         `BrokerError` for any other error code.
         """
         ranges = {
-            each.api_key: _range(each.min_version, each.max_version) for each in response.api_keys
+            api.api_key: _range(api.min_version, api.max_version) for api in response.api_keys
         }
         if response.error_code == _UNSUPPORTED_VERSION:
             self._fall_back(ranges.get(ApiVersionsRequest.KEY, Versions(0, 0)))
@@ -246,7 +280,7 @@ def _name(request_type: type[Message]) -> str:
 
 
 @cache
-def _tell_of_rest(what: str) -> None:
+def _warn_of_rest(what: str) -> None:
     """Warn of bytes after a response, once. Other clients take such responses, too."""
     logger.warning("%s: bytes after the end of an answer are ignored", what)
 

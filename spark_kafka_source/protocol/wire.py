@@ -81,11 +81,11 @@ class Writer(bytearray):
         Nothing can be appended after this.
         """
         copied, start = memoryview(self), 0
-        found: list[memoryview] = []
+        pieces: list[memoryview] = []
         for position, data in self._apart:
-            found += (copied[start:position], data)
+            pieces += (copied[start:position], data)
             start = position
-        return [piece for piece in (*found, copied[start:]) if piece]
+        return [piece for piece in (*pieces, copied[start:]) if piece]
 
 
 Read = Callable[[Reader], Any]

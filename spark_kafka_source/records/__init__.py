@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.records.batch import HEADER_BYTES, BatchHeader, batches, cut_batch_bytes
-    from spark_kafka_source.records.byte_columns import ByteColumn
-    from spark_kafka_source.records.chunk import (
-        CHUNK_BYTES,
-        MAX_CHUNK_BYTES,
-        Chunk,
-        Segment,
-        chunks,
+    from spark_kafka_source.records.batch import (
+        HEADER_BYTES,
+        BatchHeader,
+        batches,
+        cut_batch_bytes,
+        next_offset,
     )
+    from spark_kafka_source.records.byte_columns import ByteColumn
+    from spark_kafka_source.records.chunk import Chunk, Segment
     from spark_kafka_source.records.column_encoder import (
         MAX_RECORD_OVERHEAD,
         encode_columns,
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
         encode_control_batch,
     )
     from spark_kafka_source.records.encoded_batch import MAX_BATCH_BYTES, EncodedBatch
-    from spark_kafka_source.records.joining import as_rows, columns_of, join_columns
-    from spark_kafka_source.records.peek import next_offset
+    from spark_kafka_source.records.record_tables import as_rows, columns_of, join_columns
     from spark_kafka_source.records.row_encoder import FEW_ROWS, Row, encode_rows
     from spark_kafka_source.records.split import cut_batch, split_batch
     from spark_kafka_source.records.types import (
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         TimestampType,
         UnencodableRowError,
     )
+    from spark_kafka_source.records.unpacking import CHUNK_BYTES, MAX_CHUNK_BYTES, chunks
     from spark_kafka_source.records.varints import Integers
 
 __all__ = [
@@ -112,16 +112,16 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "batch": "BatchHeader HEADER_BYTES batches cut_batch_bytes",
+            "batch": "BatchHeader HEADER_BYTES batches cut_batch_bytes next_offset",
             "byte_columns": "ByteColumn",
-            "chunk": "CHUNK_BYTES Chunk MAX_CHUNK_BYTES Segment chunks",
+            "chunk": "Chunk Segment",
             "column_encoder": "MAX_RECORD_OVERHEAD encode_columns record_sizes",
             "columns": "COLUMNS COLUMNS_WITH_HEADERS record_batch schema to_arrow",
             "compression": "Compression NO_COMPRESSION",
             "encode": "NO_TIMESTAMP Record encode_batch encode_control_batch",
             "encoded_batch": "EncodedBatch MAX_BATCH_BYTES",
-            "joining": "as_rows columns_of join_columns",
-            "peek": "next_offset",
+            "record_tables": "as_rows columns_of join_columns",
+            "unpacking": "CHUNK_BYTES MAX_CHUNK_BYTES chunks",
             "row_encoder": "FEW_ROWS Row encode_rows",
             "split": "cut_batch split_batch",
             "types": (

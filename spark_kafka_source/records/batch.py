@@ -6,10 +6,35 @@ from struct import Struct
 from typing import NamedTuple
 
 from spark_kafka_source.errors import CorruptRecordError, UnsupportedRecordFormatError
-from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.types import Codec, TimestampType
 from spark_kafka_source.topic_partition import TopicPartition
 
+
+def crc32c(data: bytes | bytearray | memoryview, so_far: int = 0) -> int:
+    """Return the checksum of `data`, which follows bytes with the checksum `so_far`."""
+    # The library imports a parser of mail to know its version. A process that plans needs neither.
+    from crc32c import crc32c as checksum  # noqa: PLC0415
+
+    return checksum(data, so_far)
+
+
+# A record batch, big-endian. The first column has the byte at which a field begins.
+#
+#    0  base_offset             int64
+#    8  batch_length            int32   the number of bytes after this field
+#   12  partition_leader_epoch  int32
+#   16  magic                   int8    2
+#   17  crc                     uint32  CRC-32C of all bytes from 21 on
+#   21  attributes              int16   bits 0-2: codec, 3: timestamp type, 4: transactional,
+#                                       5: control, 6: delete horizon
+#   23  last_offset_delta       int32
+#   27  base_timestamp          int64
+#   35  max_timestamp           int64
+#   43  producer_id             int64
+#   51  producer_epoch          int16
+#   53  base_sequence           int32
+#   57  record_count            int32
+#   61  the records, compressed as a whole
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 LENGTH_FOLLOWS_BYTES = 12
@@ -104,7 +129,7 @@ def batches(
             break
         if check_crcs:
             _check_crc(header, records[at + CHECKED_FROM : after], topic_partition)
-        _check_facts(header, min_offset, topic_partition)
+        _check_header(header, min_offset, topic_partition)
         yield header, records[at + HEADER_BYTES : after]
         at, min_offset = after, header.base_offset + header.last_offset_delta + 1
     cut_batch_bytes(records, at, topic_partition)
@@ -148,7 +173,7 @@ def _check_crc(header: BatchHeader, checked: memoryview, topic_partition: TopicP
         raise CorruptRecordError(topic_partition, header.base_offset, reason)
 
 
-def _check_facts(header: BatchHeader, min_offset: int, topic_partition: TopicPartition) -> None:
+def _check_header(header: BatchHeader, min_offset: int, topic_partition: TopicPartition) -> None:
     # Access by name or property would cost more than all other work for a batch.
     base_offset, length, _, _, _, attributes, last_offset_delta, _, _, _, _, _, record_count = (
         header
@@ -175,3 +200,23 @@ def _may_hold(record_count: int, payload_bytes: int, compressed: int) -> bool:
     if record_count == 0:
         return payload_bytes == 0
     return payload_bytes >= (1 if compressed else record_count * MIN_RECORD_BYTES)
+
+
+_LENGTH = Struct(">8xi")
+
+
+def next_offset(records: memoryview) -> int | None:
+    """Return the offset after the last whole batch, by its header. None if no batch is whole.
+
+    Only lengths are checked. The result is good enough to start a request, not for more.
+    """
+    at, last = 0, -1
+    while len(records) - at >= HEADER_BYTES:
+        (length,) = _LENGTH.unpack_from(records, at)
+        after = at + length + LENGTH_FOLLOWS_BYTES
+        if not at + HEADER_BYTES <= after <= len(records):
+            break
+        at, last = after, at
+    if last < 0:
+        return None
+    return BatchHeader._make(HEADER.unpack_from(records, last)).last_offset + 1

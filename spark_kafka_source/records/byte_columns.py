@@ -92,15 +92,15 @@ class GatheredColumn:
         return _with_empty_row(column.binary, _bounds(taken), _buffer(taken))
 
 
-def check_bytes(name: str, found: pa.DataType) -> None:
+def check_bytes(name: str, kind: pa.DataType) -> None:
     """Raise `ColumnTypeError` if the column `name` holds neither bytes nor text."""
-    if found not in _TYPES:
-        raise ColumnTypeError(name, found, "string or binary")
+    if kind not in _TYPES:
+        raise ColumnTypeError(name, kind, "string or binary")
 
 
-def is_large(found: pa.DataType) -> bool:
+def is_large(kind: pa.DataType) -> bool:
     """Whether the bounds of a column of this type have 64 bits."""
-    return found in _LARGE
+    return kind in _LARGE
 
 
 def _bounds(array: pa.Array) -> Integers | npt.NDArray[np.int32]:

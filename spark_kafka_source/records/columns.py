@@ -4,7 +4,8 @@ https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integr
 the columns. Their Arrow types are those of PySpark's `to_arrow_schema`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
@@ -13,12 +14,12 @@ import pyarrow as pa
 
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import compiled
-from spark_kafka_source.records.chunk import Chunk
-from spark_kafka_source.records.copied import Copied, copied
+from spark_kafka_source.records.chunk import Chunk, Parts
 from spark_kafka_source.records.headers import locate_headers, within_limit
-from spark_kafka_source.records.locate import locate
-from spark_kafka_source.records.located import Located, Slices, Stamps
+from spark_kafka_source.records.locate import Segments, locate, octets
+from spark_kafka_source.records.located import Located, Mask, Positions, Slices, Stamps
 from spark_kafka_source.records.types import Bytes, TimestampOverflowError
+from spark_kafka_source.records.varints import Octets
 
 HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
@@ -81,6 +82,77 @@ def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema(columns))
 
 
+@dataclass(frozen=True, slots=True)
+class Copied(Stamps):
+    """All records of a chunk, with their keys and values."""
+
+    key: pa.BinaryArray
+    value: pa.BinaryArray
+
+
+def copied(chunk: Chunk, copy_records: Callable[..., int]) -> Copied | None:
+    """Find and copy each record's key and value in one compiled pass, which reads each byte once.
+
+    Return None if a record's offset is not in `[position, end)`, or if a record is not sound. Then
+    `locate` and `gather` give the same columns, or say why not. They need the records in one
+    buffer, and read them twice.
+    """
+    parts = chunk.parts
+    if not parts.segments:
+        return None
+    if (
+        parts.segments[0].first_offset < chunk.position
+        or parts.segments[-1].last_offset >= chunk.end
+    ):
+        return None
+    segments = Segments(chunk, parts.segments)
+    count, size = segments.record_count, chunk.size_bytes
+    stamps = np.empty((2, count), np.int64)
+    ends, null = np.zeros((2, count + 1), np.int32), np.empty((2, count), np.bool_)
+    # Nothing touches the memory behind the last byte, and it is given back.
+    room = [pa.allocate_buffer(size, resizable=True) for _ in range(2)]
+    if not _fill(parts, segments, copy_records, (stamps, ends, null, *map(_writable, room))):
+        return None
+    timestamp_ms, types = segments.timestamps(stamps[0]), segments.timestamp_types()
+    key, value = (_column(*each) for each in zip(room, ends, null, strict=True))
+    return Copied(stamps[1], timestamp_ms, types, key, value)
+
+
+def _fill(
+    parts: Parts, segments: Segments, copy_records: Callable[..., int], into: tuple[object, ...]
+) -> bool:
+    row = 0
+    for first, stop in _same_buffers(parts):
+        data = octets(parts.buffers[first])
+        row = copy_records(data, segments.table[first:stop], row, *into)
+        if row < 0:
+            return False
+    return row == segments.record_count
+
+
+def _same_buffers(parts: Parts) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of each run of segments that share a buffer."""
+    first = 0
+    for number, buffer in enumerate(parts.buffers):
+        if buffer is not parts.buffers[first]:
+            yield first, number
+            first = number
+    yield first, len(parts.buffers)
+
+
+def _writable(buffer: pa.Buffer) -> Octets:
+    return np.frombuffer(buffer, np.uint8)
+
+
+def _column(buffer: pa.Buffer, ends: Positions, null: Mask) -> pa.BinaryArray:
+    count = len(null)
+    buffer.resize(int(ends[-1]))
+    nulls = int(np.count_nonzero(null))
+    validity = pa.py_buffer(np.packbits(~null, bitorder="little")) if nulls else None
+    buffers = [validity, pa.py_buffer(ends), buffer]
+    return pa.BinaryArray.from_buffers(pa.binary(), count, buffers, nulls)
+
+
 def _of_copied(name: str, chunk: Chunk, whole: Copied) -> pa.Array:
     if name == "key":
         return whole.key
@@ -136,8 +208,8 @@ def _timestamp(chunk: Chunk, located: Stamps) -> pa.Array:
     if least < -MAX_TIMESTAMP_MS or most > MAX_TIMESTAMP_MS:
         bad = (timestamp_ms > MAX_TIMESTAMP_MS) | (timestamp_ms < -MAX_TIMESTAMP_MS)
         row = bad.argmax()
-        offset, found = int(located.offset[row]), int(timestamp_ms[row])
-        raise TimestampOverflowError(chunk.topic_partition, offset, found)
+        offset, value_ms = int(located.offset[row]), int(timestamp_ms[row])
+        raise TimestampOverflowError(chunk.topic_partition, offset, value_ms)
     return pa.array(timestamp_ms * MICROSECONDS).view(TIMESTAMP_TYPE)
 
 

@@ -1,25 +1,23 @@
-"""Kernels as machine code, if numba (the extra `fast`) is installed, and once they pay off.
+"""Kernels of records as machine code: see `records.machine_code`."""
 
-numba takes about half a second to load, and two or three more to compile if its cache on the
-machine is empty. No row waits for that: until the kernels are loaded, numpy locates the records.
-"""
-
-import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from spark_kafka_source.records import kernels as written
-
-logger = logging.getLogger(__name__)
-K = TypeVar("K")
-
-PAYS_AFTER_RECORDS = 2_000_000
-"""Locating this many records without the kernels loses about the time that loading them takes."""
+from spark_kafka_source.records.machine_code import (
+    BOUNDS,
+    DATA,
+    INTEGERS,
+    MASK,
+    OCTETS,
+    TABLE,
+    Loading,
+    machine_code,
+    signature,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +29,16 @@ class Kernels:
     copy_records: Callable[..., int]
 
 
-def load() -> Kernels | None:
-    """Compile the kernels, or load them from numba's disk cache. None with NUMBA_DISABLE_JIT.
-
-    Raises numba's own error if numba is broken or has no place for its cache.
-    """
-    numba = import_module("numba")
-    if numba.config.DISABLE_JIT:
-        return None
-    octets = numba.types.Array(numba.uint8, 1, "C", readonly=True)
-    table, integers, room = numba.int64[:, ::1], numba.int64[::1], numba.uint8[::1]
-    bounds, mask = numba.int32[::1], numba.boolean[::1]
-    slices, fields = (bounds, mask), (integers,) * 3
-    lines = table, numba.int32[:, ::1], numba.boolean[:, ::1]
-    _prepare_callees(numba)
-
-    def compile_for(kernel: Callable[..., Any], *arguments: object, result: Any) -> Any:
-        return numba.njit(result(*arguments), nogil=True, cache=True)(kernel)
-
-    sound = partial(compile_for, result=numba.boolean)
-    return Kernels(
-        sound(written.locate_records, octets, table, integers, integers, *slices, *slices, *fields),
-        sound(written.locate_headers, octets, *fields, bounds, *slices),
-        compile_for(
-            *(written.copy_records, octets, table, numba.int64, *lines, room, room),
-            result=numba.int64,
-        ),
-    )
+_SLICES, _FIELDS = (BOUNDS, MASK), (INTEGERS,) * 3
+_SIGNATURES: dict[Callable[..., Any], str] = {
+    written.locate_records: signature(
+        "boolean", DATA, TABLE, INTEGERS, INTEGERS, *_SLICES, *_SLICES, *_FIELDS
+    ),
+    written.locate_headers: signature("boolean", DATA, *_FIELDS, BOUNDS, *_SLICES),
+    written.copy_records: signature(
+        "int64", DATA, TABLE, "int64", TABLE, "int32[:, ::1]", "boolean[:, ::1]", OCTETS, OCTETS
+    ),
+}
 
 
 def _prepare_callees(numba: Any) -> None:
@@ -88,41 +69,8 @@ def _prepare_callees(numba: Any) -> None:
         return copy
 
 
-class Loading(Generic[K]):
-    """Loader of kernels. It loads them once, in a thread of its own, after enough records."""
-
-    def __init__(
-        self, load: Callable[[], K | None], after_records: int = PAYS_AFTER_RECORDS
-    ) -> None:
-        self._load_kernels = load
-        self._records_left = after_records
-        self._kernels: K | None = None
-        self.thread: threading.Thread | None = None
-
-    def kernels(self, record_count: int) -> K | None:
-        """Count these records, and return the kernels, or None until they are loaded."""
-        self._records_left -= record_count
-        if self._records_left < 0 and self.thread is None:
-            self.thread = threading.Thread(target=self._load, name="load-kernels", daemon=True)
-            self.thread.start()
-        return self._kernels
-
-    def _load(self) -> None:
-        if find_spec("numba") is None:
-            return
-        try:
-            self._kernels = self._load_kernels()
-        except Exception as error:
-            logger.warning("numba is installed but cannot be used, reads are slower: %r", error)
-
-
-_loading = Loading(load)
-
-
-def kernels(record_count: int = 0) -> Kernels | None:
-    """Return the compiled kernels, or None. `record_count` records are about to be located."""
-    return _loading.kernels(record_count)
-
+load = partial(machine_code, Kernels, _SIGNATURES, _prepare_callees)
+kernels = Loading(load).kernels
 
 if __name__ == "__main__":
     load()  # for instance while an image is built, so that workers find the kernels in the cache

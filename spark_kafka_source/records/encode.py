@@ -18,8 +18,8 @@ from spark_kafka_source.records.batch import (
     LOG_APPEND_TIME_BIT,
     MAGIC,
     TRANSACTIONAL_BIT,
+    crc32c,
 )
-from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.compression import compress
 from spark_kafka_source.records.transactions import ABORT, COMMIT, CONTROL_KEY
 from spark_kafka_source.records.types import Codec, TimestampType

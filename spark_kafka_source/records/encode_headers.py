@@ -30,19 +30,19 @@ class EncodedHeaders:
     """The headers of each record one after the other, without their count."""
 
 
-def check_headers(name: str, found: pa.DataType) -> None:
+def check_headers(name: str, kind: pa.DataType) -> None:
     """Raise `ColumnTypeError` if the column `name` is not a list of keys and values."""
-    if pa.types.is_null(found):
+    if pa.types.is_null(kind):
         return
-    is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
-    header = found.value_type if is_list else None
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    header = kind.value_type if is_list else None
     if header is None or not pa.types.is_struct(header):
-        raise ColumnTypeError(name, found, EXPECTED)
+        raise ColumnTypeError(name, kind, EXPECTED)
     names = [header.field(index).name for index in range(header.num_fields)]
     if sorted(names) != ["key", "value"]:
-        raise ColumnTypeError(name, found, EXPECTED)
-    for each in names:
-        check_bytes(f"{name}.{each}", header.field(each).type)
+        raise ColumnTypeError(name, kind, EXPECTED)
+    for part in names:
+        check_bytes(f"{name}.{part}", header.field(part).type)
 
 
 def encode_headers(array: pa.Array, binary: pa.DataType) -> EncodedHeaders | None:

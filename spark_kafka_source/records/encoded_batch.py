@@ -12,8 +12,8 @@ from spark_kafka_source.records.batch import (
     LENGTH_FOLLOWS_BYTES,
     MAGIC,
     TRANSACTIONAL_BIT,
+    crc32c,
 )
-from spark_kafka_source.records.checksum import crc32c
 from spark_kafka_source.records.types import Bytes, Codec
 
 NO_PRODUCER = -1

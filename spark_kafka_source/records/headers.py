@@ -11,6 +11,7 @@ import numpy as np
 from spark_kafka_source.errors import CorruptRecordError, ProtocolError
 from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk
+from spark_kafka_source.records.locate import octets
 from spark_kafka_source.records.located import Located, Mask, Slices
 from spark_kafka_source.records.types import Bytes, RecordTooLargeError
 from spark_kafka_source.records.varints import NOWHERE, Integers, varint, varints
@@ -52,21 +53,19 @@ def locate_headers(chunk: Chunk, located: Located) -> LocatedHeaders:
     have no key.
     """
     kernels = compiled.kernels()
-    found = headers_by_kernel(chunk, located, kernels.locate_headers) if kernels else None
-    return found or headers_by_numpy(chunk, located)
+    headers = headers_by_kernel(chunk, located, kernels.locate_headers) if kernels else None
+    return headers or headers_by_numpy(chunk, located)
 
 
 def headers_by_kernel(
     chunk: Chunk, located: Located, kernel: Callable[..., bool]
 ) -> LocatedHeaders | None:
     """Locate the headers in one compiled pass. None for bad ones: `headers_by_numpy` says why."""
-    data = np.frombuffer(chunk.data, np.uint8)
-    data.flags.writeable = False
     count = int(located.header_count.sum())
     key, value = Slices.room(count), Slices.room(count)
     key.null[:] = False
     sound = kernel(
-        data,
+        octets(chunk.data),
         located.headers_start,
         located.header_count,
         located.end,
@@ -83,36 +82,36 @@ def headers_by_numpy(chunk: Chunk, located: Located) -> LocatedHeaders:
     count = located.header_count
     first = np.cumsum(count) - count
     # Bounded by the bytes of the records: locate() has checked the counts.
-    found = np.zeros((4, int(count.sum())), np.int64)
+    fields = np.zeros((4, int(count.sum())), np.int64)
     at = located.headers_start.copy()
     rows, ordinal = np.flatnonzero(count), 0
     while len(rows) > FEW:
         key_length, key_start = varints(data, at[rows])
         value_length, value_start = varints(data, key_start + np.maximum(key_length, 0))
-        found[:, first[rows] + ordinal] = key_start, key_length, value_start, value_length
+        fields[:, first[rows] + ordinal] = key_start, key_length, value_start, value_length
         at[rows] = value_start + np.maximum(value_length, 0)
         ordinal += 1
         rows = rows[count[rows] > ordinal]
     for row in rows.tolist():
-        rest = found[:, first[row] + ordinal : first[row] + count[row]]
+        rest = fields[:, first[row] + ordinal : first[row] + count[row]]
         at[row] = _locate_one_by_one(chunk.data, int(at[row]), rest)
 
-    headers = LocatedHeaders(Slices.of(*found[:2]), Slices.of(*found[2:]))
+    headers = LocatedHeaders(Slices.of(*fields[:2]), Slices.of(*fields[2:]))
     _refuse(chunk, located, at != located.end, "its headers do not end where it ends")
-    negative = (found[1] < 0) | (found[3] < -1)
+    negative = (fields[1] < 0) | (fields[3] < -1)
     owner = np.repeat(np.arange(len(count)), count)
     bad = np.bincount(owner[negative], minlength=len(count)) > 0
     _refuse(chunk, located, bad, "a header's key or value has a negative length")
     return headers
 
 
-def _locate_one_by_one(data: Bytes, at: int, found: Integers) -> int:
-    """Fill the columns of `found`, and return the position after the last header."""
+def _locate_one_by_one(data: Bytes, at: int, fields: Integers) -> int:
+    """Fill the columns of `fields`, and return the position after the last header."""
     try:
-        for slot in range(found.shape[1]):
+        for slot in range(fields.shape[1]):
             key_length, key_start = varint(data, at)
             value_length, value_start = varint(data, key_start + max(key_length, 0))
-            found[:, slot] = key_start, key_length, value_start, value_length
+            fields[:, slot] = key_start, key_length, value_start, value_length
             at = value_start + max(value_length, 0)
     except ProtocolError:
         return NOWHERE

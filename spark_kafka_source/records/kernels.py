@@ -21,6 +21,18 @@ VARINT_SHIFT, VARLONG_SHIFT = 28, 63
 """The shift of the last septet in a varint of 5 bytes, and in a varlong of 10."""
 
 
+# A record. v is a zigzag varint of at most 5 bytes, V one of at most 10, and b is one byte.
+#
+#   v  length             of all that follows
+#   b  attributes         unused
+#   V  timestamp_delta    added to the batch's base_timestamp
+#   v  offset_delta       added to the batch's base_offset
+#   v  key length         -1 for a null key, which has no bytes
+#      key
+#   v  value length       -1 for a null value
+#      value
+#   v  number of headers
+#      for each header: v key length, key, v value length (-1 for null), value
 def read_record(
     data: Octets, at: int, stop: int
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
@@ -92,8 +104,8 @@ def locate_records(  # noqa: PLR0917  # numba takes arrays, one by one
         if at < 0 or stop > len(data) or count > len(offset) - row:
             return False
         for _ in range(count):
-            found = read_record(data, at, stop)
-            at, timestamp, delta, key, key_length, value, value_length, headers_at, headers = found
+            fields = read_record(data, at, stop)
+            at, timestamp, delta, key, key_length, value, value_length, headers_at, headers = fields
             if at < 0:
                 return False
             if delta > last_delta or base + delta <= previous:
@@ -146,8 +158,8 @@ def copy_records(  # noqa: PLR0911, PLR0917
         if at < 0 or stop > len(data) or count > stamps.shape[1] - row:
             return -1
         for _ in range(count):
-            found = read_record(data, at, stop)
-            at, timestamp, delta, key, key_length, value, value_length, _, _ = found
+            fields = read_record(data, at, stop)
+            at, timestamp, delta, key, key_length, value, value_length, _, _ = fields
             if at < 0:
                 return -1
             key_bytes, value_bytes = max(key_length, 0), max(value_length, 0)

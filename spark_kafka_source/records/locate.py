@@ -98,9 +98,9 @@ def by_numpy(segments: "Segments") -> Located:
 
 def octets(data: Bytes) -> Octets:
     """Return bytes as an array, as compiled kernels take it."""
-    found: Octets = np.frombuffer(data, np.uint8)
-    found.flags.writeable = False  # numba gives read-only arrays a type of their own
-    return found
+    array: Octets = np.frombuffer(data, np.uint8)
+    array.flags.writeable = False  # numba gives read-only arrays a type of their own
+    return array
 
 
 class Segments:
@@ -130,11 +130,11 @@ class Segments:
             positions = walk(self._chunk.data, segment.start, segment.end)
             stop = positions.pop()
             if stop != segment.end or len(positions) != segment.record_count:
-                found = f"{len(positions)} found, to byte {stop - segment.start}"
+                read = f"{len(positions)} found, to byte {stop - segment.start}"
                 claimed = (
                     f"{segment.record_count} records claimed in {segment.end - segment.start} bytes"
                 )
-                raise self._corrupt(index, f"{claimed}, {found}")
+                raise self._corrupt(index, f"{claimed}, {read}")
             starts += positions
         start = np.fromiter(starts, np.int64, len(starts))
         end = np.empty_like(start)

@@ -39,9 +39,9 @@ class Slices:
         """Return the rows from `first` to `stop`, as a view."""
         return Slices(self.bounds[2 * first : 2 * stop], self.null[first:stop])
 
-    def where(self, wanted: Mask) -> "Slices":
-        """Return the wanted rows, as a copy."""
-        return Slices(self.bounds.reshape(-1, 2)[wanted].reshape(-1), self.null[wanted])
+    def where(self, mask: Mask) -> "Slices":
+        """Return the rows that the mask names, as a copy."""
+        return Slices(self.bounds.reshape(-1, 2)[mask].reshape(-1), self.null[mask])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class Located(Stamps):
             self.end[first:stop],
         )
 
-    def where(self, wanted: Mask) -> "Located":
-        """Return the wanted rows, as a copy."""
+    def where(self, mask: Mask) -> "Located":
+        """Return the rows that the mask names, as a copy."""
         return Located(
-            self.offset[wanted],
-            self.timestamp_ms[wanted],
-            self.timestamp_type[wanted],
-            self.key.where(wanted),
-            self.value.where(wanted),
-            self.headers_start[wanted],
-            self.header_count[wanted],
-            self.end[wanted],
+            self.offset[mask],
+            self.timestamp_ms[mask],
+            self.timestamp_type[mask],
+            self.key.where(mask),
+            self.value.where(mask),
+            self.headers_start[mask],
+            self.header_count[mask],
+            self.end[mask],
         )

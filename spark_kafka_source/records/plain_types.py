@@ -52,47 +52,47 @@ def is_any(kind: pa.DataType, *names: str) -> bool:
     return any(getattr(pa.types, f"is_{name}")(kind) for name in names)
 
 
-def as_plain(array: pa.Array, wanted: pa.DataType | None = None) -> pa.Array:
-    """Return the column in its plain type, which is `wanted` if that is known already.
+def as_plain(array: pa.Array, target: pa.DataType | None = None) -> pa.Array:
+    """Return the column in its plain type, which is `target` if that is known already.
 
     Arrow's own cast is for leaves only. It makes invalid arrays of views of lists, and of sliced
     lists with a field of the null type.
     """
     kind = array.type
-    wanted = plain(kind) if wanted is None else wanted
-    if kind == wanted:
+    target = plain(kind) if target is None else target
+    if kind == target:
         return array
     if isinstance(kind, pa.BaseExtensionType):
-        return as_plain(array.storage, wanted)
+        return as_plain(array.storage, target)
     if is_any(kind, "dictionary"):
-        return as_plain(array.dictionary_decode(), wanted)
+        return as_plain(array.dictionary_decode(), target)
     if is_any(kind, "run_end_encoded"):
-        return as_plain(pc.run_end_decode(array), wanted)
+        return as_plain(pc.run_end_decode(array), target)
     is_nested = is_any(kind, "struct", "map", *_LISTS)
-    return _nested_as_plain(array, wanted) if is_nested else array.cast(wanted)
+    return _nested_as_plain(array, target) if is_nested else array.cast(target)
 
 
-def _nested_as_plain(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _nested_as_plain(array: pa.Array, target: pa.DataType) -> pa.Array:
     null = array.is_null().to_numpy(zero_copy_only=False)
-    if is_any(wanted, "struct"):
-        fields = [as_plain(array.field(place), each.type) for place, each in enumerate(wanted)]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=pa.array(null))
-    if is_any(wanted, "map"):
+    if is_any(target, "struct"):
+        fields = [as_plain(array.field(place), each.type) for place, each in enumerate(target)]
+        return pa.StructArray.from_arrays(fields, fields=list(target), mask=pa.array(null))
+    if is_any(target, "map"):
         counts, entries = np.diff(array.offsets.to_numpy()), _entries(array).flatten()
-        keys = as_plain(entries.field(0), wanted.key_type)
-        items = as_plain(entries.field(1), wanted.item_type)
-        return pa.MapArray.from_arrays(_offsets(counts, null), keys, items, wanted)
+        keys = as_plain(entries.field(0), target.key_type)
+        items = as_plain(entries.field(1), target.item_type)
+        return pa.MapArray.from_arrays(_offsets(counts, null), keys, items, target)
     counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-    items = as_plain(array.flatten(), wanted.value_type)
-    return pa.ListArray.from_arrays(_offsets(counts, null), items, wanted)
+    items = as_plain(array.flatten(), target.value_type)
+    return pa.ListArray.from_arrays(_offsets(counts, null), items, target)
 
 
 def _entries(array: pa.MapArray) -> pa.ListArray:
     """Return a column of maps as lists of structs."""
-    found = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+    entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
     buffers = array.buffers()[:2]
-    kind = pa.list_(found.type)
-    return pa.Array.from_buffers(kind, len(array), buffers, -1, array.offset, [found])
+    kind = pa.list_(entries.type)
+    return pa.Array.from_buffers(kind, len(array), buffers, -1, array.offset, [entries])
 
 
 def _offsets(counts: npt.NDArray[np.integer], null: npt.NDArray[np.bool_]) -> pa.Array:

@@ -47,15 +47,15 @@ class RecordColumns:
     timestamp_ms: Integers
 
 
-def check_columns(found: pa.Schema) -> None:
+def check_columns(schema: pa.Schema) -> None:
     """Raise `ColumnTypeError` if a column has a type that cannot be encoded."""
     for name in ("key", "value"):
-        if name in found.names:
-            check_bytes(name, found.field(name).type)
-    if "headers" in found.names:
-        check_headers("headers", found.field("headers").type)
-    if "timestamp" in found.names:
-        _check_timestamp(found.field("timestamp").type)
+        if name in schema.names:
+            check_bytes(name, schema.field(name).type)
+    if "headers" in schema.names:
+        check_headers("headers", schema.field("headers").type)
+    if "timestamp" in schema.names:
+        _check_timestamp(schema.field("timestamp").type)
 
 
 def record_columns(
@@ -104,8 +104,8 @@ def _byte_column(
 
 def given_rows(places: Integers | tuple[int, ...], rows: Integers | None) -> list[int]:
     """Return the table's rows at these places of the order."""
-    found: list[int] = (np.asarray(places) if rows is None else rows[np.asarray(places)]).tolist()
-    return found
+    given: list[int] = (np.asarray(places) if rows is None else rows[np.asarray(places)]).tolist()
+    return given
 
 
 def _binary(chosen: Mapping[str, pa.Array]) -> pa.DataType:
@@ -119,11 +119,11 @@ def _binary(chosen: Mapping[str, pa.Array]) -> pa.DataType:
     return pa.large_binary() if large else pa.binary()
 
 
-def _check_timestamp(found: pa.DataType) -> None:
-    known = pa.types.is_int64(found) or pa.types.is_null(found)
-    if not known and not (pa.types.is_timestamp(found) and found.unit in UNITS_IN_MS):
+def _check_timestamp(kind: pa.DataType) -> None:
+    known = pa.types.is_int64(kind) or pa.types.is_null(kind)
+    if not known and not (pa.types.is_timestamp(kind) and kind.unit in UNITS_IN_MS):
         expected = "timestamp[ms], timestamp[us], timestamp[ns] or int64, of milliseconds"
-        raise ColumnTypeError("timestamp", found, expected)
+        raise ColumnTypeError("timestamp", kind, expected)
 
 
 def timestamps(array: pa.Array | None, count: int, missing_ms: int) -> Integers:

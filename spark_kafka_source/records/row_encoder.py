@@ -62,8 +62,8 @@ def _varint(number: int) -> bytes:
 
 
 def _encoded(headers: Headers) -> list[bytes]:
-    found = [_varint(len(headers))]
+    parts = [_varint(len(headers))]
     for name, data in headers:
-        found += (_varint(len(name)), name)
-        found += (_NULL,) if data is None else (_varint(len(data)), data)
-    return found
+        parts += (_varint(len(name)), name)
+        parts += (_NULL,) if data is None else (_varint(len(data)), data)
+    return parts

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records.batch import HEADER_BYTES
-from spark_kafka_source.records.chunk import MAX_CHUNK_BYTES, Chunk, chunks
+from spark_kafka_source.records.chunk import Chunk
 from spark_kafka_source.records.column_encoder import encode_columns
 from spark_kafka_source.records.columns import column, gather
 from spark_kafka_source.records.compression import Compression
@@ -17,6 +17,7 @@ from spark_kafka_source.records.headers import locate_headers
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located
 from spark_kafka_source.records.types import Codec, RecordLimit
+from spark_kafka_source.records.unpacking import MAX_CHUNK_BYTES, chunks
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -70,7 +71,7 @@ def _cut(
     runs: Sequence[tuple[int, int]],
     compression: Compression,
 ) -> list[EncodedBatch]:
-    found = []
+    parts = []
     for start, stop in runs:
         (encoded,) = encode_columns(
             records.slice(start, stop - start),
@@ -78,8 +79,8 @@ def _cut(
             max_batch_bytes=MAX_BATCH_BYTES,
             max_request_bytes=MAX_BATCH_BYTES,
         )
-        found.append(replace(encoded, group=batch.group, start=batch.start + start))
-    return found
+        parts.append(replace(encoded, group=batch.group, start=batch.start + start))
+    return parts
 
 
 def _decoded(batch: EncodedBatch) -> tuple[pa.RecordBatch, Integers]:
@@ -90,14 +91,14 @@ def _decoded(batch: EncodedBatch) -> tuple[pa.RecordBatch, Integers]:
 
 def _chunks(batch: EncodedBatch) -> list[Chunk]:
     """Return the batch's chunks. All but the last one are full."""
-    found = chunks(
+    decoded = chunks(
         batch.to_bytes(),
         topic_partition=_OURS,
         check_crcs=False,
         chunk_bytes=MAX_CHUNK_BYTES,
         limit=RecordLimit(MAX_BATCH_BYTES),
     )
-    return [chunk for chunk in found if chunk.segments]
+    return [chunk for chunk in decoded if chunk.segments]
 
 
 def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
@@ -115,8 +116,8 @@ def _chunk_decoded(chunk: Chunk) -> tuple[pa.RecordBatch, Integers]:
 
 def _headers(chunk: Chunk, located: Located) -> pa.Array:
     """Return the headers. Their keys are bytes, since a producer's keys need not be UTF-8."""
-    found = locate_headers(chunk, located)
-    key, value = (gather(chunk.data, each) for each in (found.key, found.value))
+    headers = locate_headers(chunk, located)
+    key, value = (gather(chunk.data, slices) for slices in (headers.key, headers.value))
     bounds = np.zeros(len(located.end) + 1, np.int32)
     np.cumsum(located.header_count, out=bounds[1:])
     pairs = pa.StructArray.from_arrays([key, value], ["key", "value"])

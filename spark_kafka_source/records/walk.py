@@ -1,4 +1,7 @@
-"""The only interpreted loop over records: a walk along the chain of their lengths."""
+"""The only interpreted loop over records: a walk along the chain of their lengths.
+
+A record begins with its length. `kernels.read_record` shows the layout of the rest.
+"""
 
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
+    from spark_kafka_source.registry.cache import SharedCache
     from spark_kafka_source.registry.client import RegistryClient
     from spark_kafka_source.registry.config import (
-        INSTEAD,
         REGISTRY_OPTIONS,
-        REGISTRY_SECRETS,
+        REGISTRY_TLS_OPTIONS,
         RegistryConfig,
     )
     from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, Part
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         SchemaNotFoundError,
     )
     from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
-    from spark_kafka_source.registry.once import Once
     from spark_kafka_source.registry.programs import (
         RowPrograms,
         SchemaSource,
@@ -35,12 +34,11 @@ if TYPE_CHECKING:
         LocatedRowHeaders,
         RowHeaders,
     )
-    from spark_kafka_source.registry.stored import RegisteredSchema, SchemaReference
+    from spark_kafka_source.registry.schemas import RegisteredSchema, SchemaReference
 
 __all__ = [
-    "INSTEAD",
     "REGISTRY_OPTIONS",
-    "REGISTRY_SECRETS",
+    "REGISTRY_TLS_OPTIONS",
     "ColumnRowHeaders",
     "ConfluentFraming",
     "Framed",
@@ -52,7 +50,6 @@ __all__ = [
     "LocatedRowHeaders",
     "Misframed",
     "NoFraming",
-    "Once",
     "Part",
     "RegisteredSchema",
     "RegistryClient",
@@ -66,6 +63,7 @@ __all__ = [
     "SchemaNotFoundError",
     "SchemaReference",
     "SchemaSource",
+    "SharedCache",
     "ShippedSchemas",
     "WriterPrograms",
 ]
@@ -75,16 +73,16 @@ if not TYPE_CHECKING:
         __name__,
         {
             "client": "RegistryClient",
-            "config": "INSTEAD REGISTRY_OPTIONS REGISTRY_SECRETS RegistryConfig",
+            "config": ("REGISTRY_OPTIONS REGISTRY_TLS_OPTIONS RegistryConfig"),
             "confluent": "ConfluentFraming Indexes Part",
             "errors": (
                 "IncompatibleSchemaError InvalidSchemaError RegistryDeniedError RegistryError "
                 "RegistryUnavailableError SchemaNotFoundError"
             ),
             "framing": "Framed Framing Misframed NoFraming SchemaKey",
-            "once": "Once",
+            "cache": "SharedCache",
             "programs": "RowPrograms SchemaSource ShippedSchemas WriterPrograms",
             "row_headers": "ColumnRowHeaders HeaderValues LocatedRowHeaders RowHeaders",
-            "stored": "RegisteredSchema SchemaReference",
+            "schemas": "RegisteredSchema SchemaReference",
         },
     )

@@ -20,18 +20,18 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.forks import OwnProcess, used_where_made
 from spark_kafka_source.net import Deadline, Retry, run
 from spark_kafka_source.net.http_connection import HttpAnswer
+from spark_kafka_source.registry.cache import SharedCache
 from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaNotFoundError
-from spark_kafka_source.registry.once import Once
 from spark_kafka_source.registry.references import with_references
-from spark_kafka_source.registry.refusals import may_heal, refusal, said
-from spark_kafka_source.registry.server import Question, RegistryServer
-from spark_kafka_source.registry.stored import (
+from spark_kafka_source.registry.refusals import may_heal, refusal, status_and_message
+from spark_kafka_source.registry.schemas import (
     JsonAnswer,
     RegisteredSchema,
     SchemaReference,
     StoredSchema,
 )
+from spark_kafka_source.registry.server import Question, RegistryServer
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 
 MOST_KEPT = 1_000
@@ -65,8 +65,8 @@ class RegistryClient:
         self.config = config
         self._servers = [RegistryServer(url, config) for url in config.urls]
         self._retry = retry or Retry()
-        self._by_id: Once[int | UUID, RegisteredSchema] = Once(MOST_KEPT)
-        self._by_version: Once[tuple[str, int], _Version] = Once(MOST_KEPT)
+        self._by_id: SharedCache[int | UUID, RegisteredSchema] = SharedCache(MOST_KEPT)
+        self._by_version: SharedCache[tuple[str, int], _Version] = SharedCache(MOST_KEPT)
         self._is_ended = False
 
     def close(self) -> None:
@@ -94,12 +94,12 @@ class RegistryClient:
         """Return a version of a subject. Each call asks for the latest version anew."""
         deadline = self._deadline()
         if isinstance(version, int):
-            found = self._version(subject, version, deadline)
+            stored = self._version(subject, version, deadline)
         else:
-            what = f"the latest version of {_shown(subject)}"
-            found = self._ask_version(Question(what, _versions(subject, version)), deadline)
-        text = with_references(found.schema, lambda each: self._referred(each, deadline))
-        return RegisteredSchema(found.id, found.version, subject, text, found.schema.references)
+            what = f"the latest version of {_subject_text(subject)}"
+            stored = self._ask_version(Question(what, _versions(subject, version)), deadline)
+        text = with_references(stored.schema, lambda reference: self._referred(reference, deadline))
+        return RegisteredSchema(stored.id, stored.version, subject, text, stored.schema.references)
 
     def look_up(
         self,
@@ -112,14 +112,14 @@ class RegistryClient:
         """Return the id and version of this schema in the subject, or None if it is not there."""
         body = _body(schema, references)
         question = Question(
-            f"the schema of {_shown(subject)}", _posted(subject, "", normalize), body
+            f"the schema of {_subject_text(subject)}", _posted(subject, "", normalize), body
         )
         try:
             answer = self._json(question, self._deadline())
         except SchemaNotFoundError:
             return None
-        found, version = answer.number("id"), answer.number("version")
-        return RegisteredSchema(found, version, subject, schema, tuple(references))
+        id, version = answer.number("id"), answer.number("version")
+        return RegisteredSchema(id, version, subject, schema, tuple(references))
 
     def register(
         self,
@@ -134,7 +134,7 @@ class RegistryClient:
         Also raises `IncompatibleSchemaError` and `InvalidSchemaError` with the registry's reason.
         """
         body = _body(schema, references)
-        what = f"registering a schema of {_shown(subject)}"
+        what = f"registering a schema of {_subject_text(subject)}"
         question = Question(what, _posted(subject, "/versions", normalize), body)
         return self._json(question, self._deadline()).number("id")
 
@@ -143,7 +143,7 @@ class RegistryClient:
         path = f"/schemas/guids/{id}" if is_guid else f"/schemas/ids/{id}"
         question = Question(f"the schema with the {'GUID' if is_guid else 'id'} {id}", path)
         stored = self._json(question, deadline).schema()
-        text = with_references(stored, lambda each: self._referred(each, deadline))
+        text = with_references(stored, lambda reference: self._referred(reference, deadline))
         return RegisteredSchema(id, None, None, text, stored.references)
 
     def _referred(self, reference: SchemaReference, deadline: Deadline) -> StoredSchema:
@@ -152,7 +152,7 @@ class RegistryClient:
     def _version(self, subject: str, version: int, deadline: Deadline) -> _Version:
         # Records of a version stay in Kafka although the version may have been deleted since.
         path = f"{_versions(subject, version)}?deleted=true"
-        question = Question(f"version {version} of {_shown(subject)}", path)
+        question = Question(f"version {version} of {_subject_text(subject)}", path)
         key = (subject, version)
         return self._by_version.get(key, lambda: self._ask_version(question, deadline), deadline)
 
@@ -165,10 +165,10 @@ class RegistryClient:
 
     def _json(self, question: Question, deadline: Deadline) -> JsonAnswer:
         try:
-            asked = self._retry.run(
+            conversation = self._retry.run(
                 question.what, partial(self._ask_in_turn, question), lambda _: None, deadline
             )
-            answer, where = run(asked)
+            answer, where = run(conversation)
         except KafkaTimeoutError as error:
             raise RegistryUnavailableError(f"The registry is not available: {error}") from error
         return JsonAnswer(answer.body, f"{where}: {question.what}")
@@ -190,7 +190,7 @@ class RegistryClient:
                 failures.append(str(error))
                 continue
             if may_heal(answer.status):
-                failures.append(f"{where}: {said(answer, self.config)}")
+                failures.append(f"{where}: {status_and_message(answer, self.config)}")
                 continue
             self._prefer(server)
             if answer.status != 200:
@@ -200,7 +200,7 @@ class RegistryClient:
 
     def _prefer(self, server: RegistryServer) -> None:
         if server is not self._servers[0]:
-            others = [each for each in self._servers if each is not server]
+            others = [other for other in self._servers if other is not server]
             self._servers = [server, *others]
 
 
@@ -219,12 +219,12 @@ def _quoted(subject: str) -> str:
     return quote(subject, safe="", errors="replace")
 
 
-def _shown(subject: str) -> str:
+def _subject_text(subject: str) -> str:
     return f"subject {subject[:200]!r}"
 
 
 def _body(schema: SchemaText, references: Sequence[SchemaReference]) -> bytes:
-    unnamed = {name for name, _ in schema.references} - {each.name for each in references}
+    unnamed = {name for name, _ in schema.references} - {reference.name for reference in references}
     if unnamed:
         found = f"it refers to {', '.join(sorted(unnamed))[:200]}"
         raise SchemaError("", found, "Say in `references` which subjects and versions these are")
@@ -233,7 +233,7 @@ def _body(schema: SchemaText, references: Sequence[SchemaReference]) -> bytes:
         body["schemaType"] = schema.type.value
     if references:
         body["references"] = [
-            {"name": each.name, "subject": each.subject, "version": each.version}
-            for each in references
+            {"name": reference.name, "subject": reference.subject, "version": reference.version}
+            for reference in references
         ]
     return json.dumps(body).encode()

@@ -2,19 +2,24 @@
 
 import base64
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TlsSettings, tls_context
+from spark_kafka_source.options.declaration import (
+    Option,
+    Options,
+    Settings,
+    named,
+    option,
+    options_of,
+)
+from spark_kafka_source.options.judgement import refuse_unknown
+from spark_kafka_source.options.kinds import int32, secret, string
 from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl, parse_urls
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import PREFIX as KAFKA
-from spark_kafka_source.settings import Settings, nearest, setting, settings_of
-from spark_kafka_source.spelling import as_written, renamed
+from spark_kafka_source.spelling import as_written
 
 logger = logging.getLogger(__name__)
 
@@ -26,29 +31,7 @@ USER_OPTION = f"{PREFIX}basic.auth.user"
 PASSWORD_OPTION = f"{PREFIX}basic.auth.password"
 TOKEN_OPTION = f"{PREFIX}bearer.auth.token"
 
-_NONE_GIVEN = Secret("")
-_A_SLIP = 0.9
 _USER_INFO = f"Give 'user:password', or '{USER_OPTION}' and '{PASSWORD_OPTION}'"
-_OPTIONS_OF_TLS = MappingProxyType(
-    {name: name.replace(KAFKA, PREFIX, 1) for name in settings_of(TlsSettings)}
-)
-INSTEAD = MappingProxyType(
-    {
-        f"{PREFIX}basic.auth.credentials.source": f"Leave it out: '{USER_INFO_OPTION}' is enough",
-        f"{PREFIX}bearer.auth.credentials.source": f"Leave it out, and give '{TOKEN_OPTION}'",
-        f"{PREFIX}ssl.ca.location": f"Use '{PREFIX}ssl.truststore.location'",
-        f"{PREFIX}ssl.certificate.location": f"Use '{PREFIX}ssl.keystore.location'",
-        f"{PREFIX}ssl.key.location": f"Use '{PREFIX}ssl.keystore.location'",
-    }
-)
-"""Advice for options that other registry clients have and this one does not."""
-
-
-@contextmanager
-def own_names() -> Iterator[None]:
-    """Within this context, errors about TLS name the registry's options, not the brokers'."""
-    with renamed(_OPTIONS_OF_TLS):
-        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +41,26 @@ class RegistryConfig:
     urls: tuple[RegistryUrl, ...]
     tls: TlsSettings | None = None
     """None if no url is https."""
-    basic_auth_user_info: Secret = setting(_NONE_GIVEN, meaning="`user:password`")
-    basic_auth_user: str = setting("", meaning="the user, with a password in an option of its own")
-    basic_auth_password: Secret = setting(
-        _NONE_GIVEN, meaning="the password; Spark hides options with this word in their names"
+    basic_auth_user_info: Secret = option(
+        "schema.registry.basic.auth.user.info", secret(), "`user:password`"
     )
-    bearer_auth_token: Secret = setting(_NONE_GIVEN, meaning="a token, in place of a user")
-    timeout_ms: int = setting(
-        30_000,
-        minimum=1,
-        meaning="how long to ask for a schema, at all urls and with all retries",
+    basic_auth_user: str = option(
+        "schema.registry.basic.auth.user",
+        string(),
+        "the user, with a password in an option of its own",
+    )
+    basic_auth_password: Secret = option(
+        "schema.registry.basic.auth.password",
+        secret(),
+        "the password; Spark hides options with this word in their names",
+    )
+    bearer_auth_token: Secret = option(
+        "schema.registry.bearer.auth.token", secret(), "a token, in place of a user"
+    )
+    timeout_ms: int = option(
+        "schema.registry.timeout.ms",
+        int32(30_000, minimum=1),
+        "how long to ask for a schema, at all urls and with all retries",
     )
 
     @classmethod
@@ -77,15 +70,19 @@ class RegistryConfig:
         Raises `ConfigurationError` for a missing url, for values that are unusable or contradict
         each other, and for an option without effect.
         """
-        _refuse_unknown(settings)
-        urls = parse_urls(settings.text(URL_OPTION, ""))
-        tls = settings.read(TlsSettings, PREFIX) if any(url.has_tls for url in urls) else None
+        # A misspelt option that is ignored is worse than an error.
+        refuse_unknown(settings, PREFIX, REGISTRY_OPTIONS)
+        urls = parse_urls(settings.text(URL_OPTION))
+        tls = (
+            TlsSettings.from_settings(settings, PREFIX)
+            if any(url.has_tls for url in urls)
+            else None
+        )
         if tls is None:
             _refuse_without_tls(settings)
         else:
-            with own_names():
-                tls_context(tls)
-        config = settings.read(cls, PREFIX, urls=urls, tls=tls)
+            tls_context(tls)
+        config = settings.read(cls, urls=urls, tls=tls)
         for url in urls:
             if config.authorization(url) and not url.has_tls:
                 _warn_of_no_tls(str(url))
@@ -108,32 +105,25 @@ class RegistryConfig:
         return text
 
 
-REGISTRY_OPTIONS = frozenset(
-    {URL_OPTION, *settings_of(RegistryConfig, PREFIX), *_OPTIONS_OF_TLS.values()}
+_URL = Option(
+    "schema.registry.url",
+    string(takes="`https://host:port`, or several separated by commas"),
+    "the schema registry; if one address does not answer, the next is asked",
 )
-"""The names of the options that `RegistryConfig.from_settings` reads."""
+REGISTRY_TLS_OPTIONS: Options = options_of(TlsSettings, PREFIX)
+"""The options of the registry's TLS, with the same names as those of the brokers."""
 
-REGISTRY_SECRETS = frozenset(
-    name
-    for declared in (RegistryConfig, TlsSettings)
-    for name, each in settings_of(declared, PREFIX).items()
-    if isinstance(each.default, Secret)
-)
-"""The registry options that hold secrets."""
-
-
-def _refuse_unknown(settings: Settings) -> None:
-    """Refuse unknown options: a misspelt option that is ignored is worse than an error."""
-    for name in sorted(settings.values):
-        if name.startswith(PREFIX) and name not in REGISTRY_OPTIONS:
-            meant = nearest(name, REGISTRY_OPTIONS, _A_SLIP)
-            expected = f"Did you mean '{meant}'?" if meant else "Leave it out"
-            raise ConfigurationError(name, "is not supported", INSTEAD.get(name, expected))
+REGISTRY_OPTIONS: Options = {
+    **named(_URL),
+    **options_of(RegistryConfig),
+    **REGISTRY_TLS_OPTIONS,
+}
+"""The options that `RegistryConfig.from_settings` reads."""
 
 
 def _refuse_without_tls(settings: Settings) -> None:
     for name in sorted(settings.values):
-        if name in _OPTIONS_OF_TLS.values():
+        if name in REGISTRY_TLS_OPTIONS:
             found = f"has no effect, since no url of '{URL_OPTION}' begins with https"
             raise ConfigurationError(name, found, "Leave it out, or give a url of https")
 

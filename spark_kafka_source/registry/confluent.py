@@ -1,7 +1,17 @@
 """Confluent's convention: the schema id stands before the value, or in a header of the record.
 
-Before the value: `00` and an id of four bytes, or `01` and a GUID of sixteen bytes. For Protobuf
-the indexes of a message follow. In a header: the same bytes, and then none before the value.
+    in the value, or in the key          in a header of the record
+    +----+-------+---------+-------+     none
+    | 00 |  id   | indexes | value |
+    +----+-------+---------+-------+
+    | 01 | GUID  | indexes | value |
+    +----+-------+---------+-------+     +-------------------+---------------------+
+                           | value |     | __value_schema_id | 00 or 01, as before |
+                           +-------+     +-------------------+---------------------+
+
+An id has 4 bytes, a GUID 16, both big-endian. Only Protobuf has indexes: varints that name the
+message in the schema, their count first. A count of 0 stands for the first message. For keys the
+header is `__key_schema_id`. If a record has the header, its value has no bytes of an id.
 https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format
 """
 
@@ -17,7 +27,7 @@ from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets, varint, varints
 from spark_kafka_source.registry.framing import Framed, Mask, Misframed, SchemaKey
 from spark_kafka_source.registry.row_headers import HeaderValues, RowHeaders
-from spark_kafka_source.values.octets import OctetReader, Words
+from spark_kafka_source.values.octets import OctetReader, Uint64s
 
 MOST_INDEXES = 32
 """The deepest nesting of messages that indexes may name."""
@@ -65,10 +75,10 @@ class ConfluentFraming:
         """See `Framing`."""
         octets: Octets = np.frombuffer(data, np.uint8)
         starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
-        held = headers.last(self.part.value) if headers is not None else None
-        if held is None and (null is None or not null.any()):
-            return _Ids(octets, starts, ends, self.indexes).found()
-        return self._by_rows(octets, starts, ends, null, held)
+        header_values = headers.last(self.part.value) if headers is not None else None
+        if header_values is None and (null is None or not null.any()):
+            return _Ids(octets, starts, ends, self.indexes).framed()
+        return self._by_rows(octets, starts, ends, null, header_values)
 
     def _by_rows(
         self,
@@ -76,24 +86,24 @@ class ConfluentFraming:
         starts: Integers,
         ends: Integers,
         null: Mask | None,
-        held: HeaderValues | None,
+        header_values: HeaderValues | None,
     ) -> Framed:
         """Frame the rows when some are null or have the header."""
-        rows = _Rows(starts)
+        rows = _MergedRows(starts)
         before = np.ones(len(starts), np.bool_) if null is None else ~null
-        if held is not None:
-            wanted = np.flatnonzero(before[held.rows])
-            before[held.rows] = False
-            bounds = held.starts[wanted], held.ends[wanted]
-            found = _Ids(held.data, *bounds, self.indexes, is_whole=True).found()
-            rows.add(held.rows[wanted], found, in_header=True)
+        if header_values is not None:
+            with_header = np.flatnonzero(before[header_values.rows])
+            before[header_values.rows] = False
+            bounds = header_values.starts[with_header], header_values.ends[with_header]
+            framed = _Ids(header_values.data, *bounds, self.indexes, is_whole=True).framed()
+            rows.add(header_values.rows[with_header], framed, in_header=True)
         places = np.flatnonzero(before)
-        found = _Ids(octets, starts[places], ends[places], self.indexes).found()
-        rows.add(places, found, in_header=False)
+        framed = _Ids(octets, starts[places], ends[places], self.indexes).framed()
+        rows.add(places, framed, in_header=False)
         return rows.framed()
 
 
-class _Rows:
+class _MergedRows:
     """Framed rows, merged from several groups of rows."""
 
     def __init__(self, starts: Integers) -> None:
@@ -102,18 +112,18 @@ class _Rows:
         self._key_of, self._detail = np.full(count, -1), np.zeros(count, np.int64)
         self._status, self._from_header = np.zeros(count, np.uint8), np.zeros(count, np.bool_)
 
-    def add(self, rows: Integers, found: Framed, *, in_header: bool) -> None:
+    def add(self, rows: Integers, framed: Framed, *, in_header: bool) -> None:
         """Add a group of rows. For ids in a header, the values start where the rows start."""
-        numbers = [self._keys.setdefault(key, len(self._keys)) for key in found.keys]
+        numbers = [self._keys.setdefault(key, len(self._keys)) for key in framed.keys]
         # The last entry is for index -1, which bad rows have.
-        self._key_of[rows] = np.array([*numbers, -1])[found.key_of]
-        self._status[rows] = found.status
-        if found.detail is not None:
-            self._detail[rows] = found.detail
+        self._key_of[rows] = np.array([*numbers, -1])[framed.key_of]
+        self._status[rows] = framed.status
+        if framed.detail is not None:
+            self._detail[rows] = framed.detail
         if in_header:
             self._from_header[rows] = True
         else:
-            self._starts[rows] = found.starts
+            self._starts[rows] = framed.starts
 
     def framed(self) -> Framed:
         keys = tuple(self._keys)
@@ -140,14 +150,14 @@ class _Ids:
         self._status = np.zeros(len(starts), np.uint8)
         self._detail = np.zeros(len(starts), np.int64)
 
-    def found(self) -> Framed:
+    def framed(self) -> Framed:
         """Return the keys of all rows."""
         if not len(self._starts):
             return Framed(self._starts, (), np.zeros(0, np.int64), self._status)
         words = self._reader.words(self._starts)
-        return self._all_alike(words) or self._each(words)
+        return self._if_all_alike(words) or self._row_by_row(words)
 
-    def _all_alike(self, words: Words) -> Framed | None:
+    def _if_all_alike(self, words: Uint64s) -> Framed | None:
         """Handle the usual case: all rows have one id and, for Protobuf, the first message."""
         size = _ID_BYTES + (self._indexes is not Indexes.NONE)
         alike = words & _mask(size)
@@ -161,7 +171,7 @@ class _Ids:
         key_of = np.zeros(len(words), np.int64)
         return Framed(self._starts + size, (key,), key_of, self._status)
 
-    def _each(self, words: Words) -> Framed:
+    def _row_by_row(self, words: Uint64s) -> Framed:
         magic = (words & _BYTE).astype(np.int64)
         number = (words >> _BITS).astype(np.uint32).byteswap().astype(np.int64)
         length, size = self._ends - self._starts, np.where(magic == 1, _GUID_BYTES, _ID_BYTES)
@@ -214,15 +224,15 @@ class _Ids:
         keys: dict[SchemaKey, int] = {}
         key_of = np.full(len(size), -1)
         good = np.flatnonzero(self._status == 0)
-        for each in np.unique(size[good]).tolist():
-            rows = good[size[good] == each]
-            codes = self._codes(self._starts[rows], each)
+        for key_size in np.unique(size[good]).tolist():
+            rows = good[size[good] == key_size]
+            codes = self._codes(self._starts[rows], key_size)
             _, first, code_of = np.unique(codes, return_index=True, return_inverse=True)
             numbers = np.zeros(len(first), np.int64)
             # Number the keys in the order of the rows: schemas are then asked for in that order.
             for place in np.argsort(first).tolist():
                 start = int(self._starts[rows[first[place]]])
-                key = self._key(self._octets[start : start + each].tobytes())
+                key = self._key(self._octets[start : start + key_size].tobytes())
                 numbers[place] = keys.setdefault(key, len(keys))
             key_of[rows] = numbers[code_of]
         return tuple(keys), key_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from spark_kafka_source.registry.errors import SchemaNotFoundError
-from spark_kafka_source.registry.stored import SchemaReference, StoredSchema
+from spark_kafka_source.registry.schemas import SchemaReference, StoredSchema
 from spark_kafka_source.values import SchemaError, SchemaText
 
 MOST_REFERENCES = 500
@@ -20,12 +20,12 @@ def with_references(schema: StoredSchema, find: Find) -> SchemaText:
     Raises `SchemaError` for a circle, a missing schema, and references beyond the limits. Also
     raises the errors of `find`.
     """
-    found = _Found(find)
-    found.add(schema, ())
-    return SchemaText(schema.type, schema.text, tuple(found.texts.items()))
+    referred = _ReferredTexts(find)
+    referred.add(schema, ())
+    return SchemaText(schema.type, schema.text, tuple(referred.texts.items()))
 
 
-class _Found:
+class _ReferredTexts:
     def __init__(self, find: Find) -> None:
         self._find = find
         self.texts: dict[str, str] = {}
@@ -37,7 +37,7 @@ class _Found:
                 self._add(reference, (*above, reference))
 
     def _add(self, reference: SchemaReference, path: tuple[SchemaReference, ...]) -> None:
-        if reference.name in {each.name for each in path[:-1]}:
+        if reference.name in {above.name for above in path[:-1]}:
             raise _refused(path, "refers to itself", "Register it without a circle")
         if len(path) > MOST_DEPTH:
             raise _refused(path, f"is more than {MOST_DEPTH} references deep", "Use fewer")
@@ -54,7 +54,10 @@ class _Found:
 
 
 def _refused(path: tuple[SchemaReference, ...], found: str, expected: str) -> SchemaError:
-    shown = [f"{each.name} ({each.subject} version {each.version})"[:100] for each in path]
-    if len(shown) > 4:
-        shown = [*shown[:2], "...", *shown[-2:]]
-    return SchemaError(" -> ".join(shown), f"the reference {found}", expected)
+    steps = [
+        f"{reference.name} ({reference.subject} version {reference.version})"[:100]
+        for reference in path
+    ]
+    if len(steps) > 4:
+        steps = [*steps[:2], "...", *steps[-2:]]
+    return SchemaError(" -> ".join(steps), f"the reference {found}", expected)

@@ -1,5 +1,6 @@
 """Errors for a registry's answers with a status other than 200, with the option to change."""
 
+from spark_kafka_source.net.http_answer import json_object
 from spark_kafka_source.net.http_connection import HttpAnswer
 from spark_kafka_source.registry.config import TOKEN_OPTION, USER_INFO_OPTION, RegistryConfig
 from spark_kafka_source.registry.errors import (
@@ -9,7 +10,6 @@ from spark_kafka_source.registry.errors import (
     RegistryError,
     SchemaNotFoundError,
 )
-from spark_kafka_source.registry.stored import json_object
 from spark_kafka_source.registry.url import URL_OPTION
 
 GUIDS = "/schemas/guids/"
@@ -24,7 +24,7 @@ def may_heal(status: int) -> bool:
     return status in (408, 429) or status >= 500
 
 
-def said(answer: HttpAnswer, config: RegistryConfig) -> str:
+def status_and_message(answer: HttpAnswer, config: RegistryConfig) -> str:
     """Return the status and the registry's own message, cut to a readable length."""
     message = json_object(answer.body[:65_536]).get("message")
     if not isinstance(message, str) or not message:
@@ -35,7 +35,7 @@ def said(answer: HttpAnswer, config: RegistryConfig) -> str:
 
 def refusal(answer: HttpAnswer, what: str, path: str, config: RegistryConfig) -> RegistryError:
     """Return the error for a refusing answer to the request of this path."""
-    text = f"{what}: {said(answer, config)}"
+    text = f"{what}: {status_and_message(answer, config)}"
     match answer.status:
         case 401 | 403:
             return RegistryDeniedError(f"{text}. {_advice(answer.status, config)}")
@@ -59,9 +59,9 @@ def _not_found(answer: HttpAnswer, text: str, path: str) -> RegistryError:
 
 
 def _advice(status: int, config: RegistryConfig) -> str:
-    has_shown = any(config.authorization(url) for url in config.urls)
-    if status == 403 and has_shown:
+    has_credentials = any(config.authorization(url) for url in config.urls)
+    if status == 403 and has_credentials:
         return f"Grant the right in the registry, or give other credentials by {_CREDENTIALS}"
-    if has_shown:
+    if has_credentials:
         return f"Check {_CREDENTIALS}"
     return f"Give credentials by {_CREDENTIALS}"

@@ -43,9 +43,9 @@ class LocatedRowHeaders:
     def last(self, name: str) -> HeaderValues | None:
         """See `RowHeaders`."""
         octets: Octets = np.frombuffer(self.data, np.uint8)
-        key, value, wanted = self.headers.key, self.headers.value, name.encode()
-        places = np.flatnonzero(key.bounds[1::2] - key.bounds[0::2] == len(wanted))
-        for at, byte in enumerate(wanted):
+        key, value, name_bytes = self.headers.key, self.headers.value, name.encode()
+        places = np.flatnonzero(key.bounds[1::2] - key.bounds[0::2] == len(name_bytes))
+        for at, byte in enumerate(name_bytes):
             if not len(places):
                 return None
             places = places[octets[key.bounds[2 * places] + at] == byte]
@@ -68,8 +68,8 @@ class ColumnRowHeaders:
         """See `RowHeaders`."""
         elements = self.column.flatten()
         keys = pc.struct_field(elements, [0]).cast(pa.binary())
-        found = pc.fill_null(pc.equal(keys, pa.scalar(name.encode())), False)
-        places = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        is_named = pc.fill_null(pc.equal(keys, pa.scalar(name.encode())), False)
+        places = np.flatnonzero(is_named.to_numpy(zero_copy_only=False))
         if not len(places):
             return None
         owners = pc.list_parent_indices(self.column).to_numpy().astype(np.int64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.net import Deadline, Peer, RequestTimeoutError
 from spark_kafka_source.net.http_connection import HttpAnswer, HttpConnection, HttpRequest
-from spark_kafka_source.registry.config import RegistryConfig, own_names
+from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryError
 from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl
 
@@ -59,8 +59,7 @@ class RegistryServer:
             text = f"{self.url.address}: other threads used the connection all the time"
             raise RequestTimeoutError(text)
         try:
-            with own_names():
-                return self._follow(question, deadline)
+            return self._follow(question, deadline)
         except ProtocolError as error:
             raise RegistryError(f"{error}, asked for {question.what}") from error
         finally:

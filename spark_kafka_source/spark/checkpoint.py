@@ -69,10 +69,10 @@ def _for_kafka(text: str) -> str:
 
 
 def _line_for_kafka(line: str) -> str:
-    found = _json(line) if line.startswith("{") else None
-    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+    offset_json = _json(line) if line.startswith("{") else None
+    if not isinstance(offset_json, dict) or not isinstance(offset_json.get("version"), int):
         return line  # The line of another source, or of none, stays unchanged.
-    return json.dumps(by_topic(SourceOffset.from_json(found).offsets), separators=(",", ":"))
+    return json.dumps(by_topic(SourceOffset.from_json(offset_json).offsets), separators=(",", ":"))
 
 
 def _json(line: str) -> Any:
@@ -96,10 +96,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="the query's checkpointLocation, local")
     try:
-        found = hand_back(parser.parse_args().checkpoint)
+        handed_back = hand_back(parser.parse_args().checkpoint)
     except (KafkaError, OSError) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    sys.stdout.write(f"{len(found)} micro-batches are as format('kafka') reads them\n")
+    sys.stdout.write(f"{len(handed_back)} micro-batches are as format('kafka') reads them\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 """Errors with the condition names of Spark's own Kafka connector, so that handlers keep working."""
 
+import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
 from spark_kafka_source.topic_partition import TopicPartition
+
+logger = logging.getLogger(__name__)
 
 
 class ConditionError(KafkaError):
@@ -26,6 +30,19 @@ class DataLossError(ConditionError, RemoteError):
 
     def __init__(self, condition: str, text: str) -> None:
         super().__init__(f"KAFKA_DATA_LOSS.{condition}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class DataLoss:
+    """The option `failOnDataLoss`."""
+
+    fails: bool = True
+
+    def report(self, error: DataLossError) -> None:
+        """Raise the error, or log it. The caller then goes on with the records that are there."""
+        if self.fails:
+            raise error
+        logger.warning("%s; going on, since failOnDataLoss is false", error)
 
 
 class NullTopicError(ConditionError, LocalError):
@@ -152,14 +169,6 @@ def start_offset_reset(
     )
 
 
-def initial_offset_not_found(topic_partitions: Iterable[TopicPartition]) -> DataLossError:
-    """Return the error for partitions that vanished before their first offset was known."""
-    return DataLossError(
-        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
-        f"{listed(sorted(topic_partitions))} went away before their first offset was known",
-    )
-
-
 def available_now_end_lost(gone: Iterable[TopicPartition]) -> OffsetMismatchError:
     """Return the error for lost partitions of a run's pinned end."""
     return OffsetMismatchError(
@@ -186,7 +195,7 @@ def added_partition_not_from_zero(earliest: Mapping[TopicPartition, int]) -> Dat
     return DataLossError(
         "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
         "Added partitions do not start at offset 0 but at "
-        + listed(f"{each}: {offset}" for each, offset in sorted(earliest.items())),
+        + listed(f"{partition}: {offset}" for partition, offset in sorted(earliest.items())),
     )
 
 

@@ -158,7 +158,7 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
     alone, a warning is logged: Spark runs no stream of it then.
     """
     warn_of_py_files(spark)
-    wanted: type[KafkaDataSource] = KafkaDataSource
+    source_class: type[KafkaDataSource] = KafkaDataSource
     given_redaction = Redaction.of(spark)
     knows_time = spark.conf.get("spark.sql.timeType.enabled", "false") == "true"
     if token_provider is not None or given_redaction != Redaction() or knows_time:
@@ -168,18 +168,18 @@ def register(spark: SparkSession, *, token_provider: TokenProvider | None = None
 
         OfSession.token_provider, OfSession.redaction = token_provider, given_redaction
         OfSession.has_time = knows_time
-        wanted = OfSession
-    if _is_known(spark, wanted):
+        source_class = OfSession
+    if _is_known(spark, source_class):
         return
     try:
-        spark.dataSource.register(wanted)
+        spark.dataSource.register(source_class)
     except AnalysisException as error:
         # Spark 4.0 refuses to register a format that it has found by itself.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
 
 
-def _is_known(spark: SparkSession, wanted: type[KafkaDataSource]) -> bool:
+def _is_known(spark: SparkSession, source_class: type[KafkaDataSource]) -> bool:
     """Whether the session's data source of this name is this very class.
 
     It asks Spark's internal classes, which are no API. If they differ, the class is registered
@@ -188,10 +188,10 @@ def _is_known(spark: SparkSession, wanted: type[KafkaDataSource]) -> bool:
     try:
         jvm: Any = spark
         sources = jvm._jsparkSession.sessionState().dataSourceManager()
-        if not sources.dataSourceExists(wanted.name()):
+        if not sources.dataSourceExists(source_class.name()):
             return False
-        known = sources.lookupDataSource(wanted.name()).dataSourceCls().command()
-        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, wanted)
+        known = sources.lookupDataSource(source_class.name()).dataSourceCls().command()
+        wrapped = import_module("pyspark.sql.udf")._wrap_function(spark.sparkContext, source_class)
         return bool(known.equals(wrapped.command()))
     except Exception:  # For example, a session of Spark Connect has no JVM.
         return False

@@ -37,8 +37,9 @@ Lag = Mapping[TopicPartition, int]
 class LagListener(StreamingQueryListener):
     """Pass the lag of `format("pykafka")` queries to a callback, and log its sum at INFO.
 
-    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's. An
-    exception that it raises is logged.
+    `callback(progress, lag)` is called at the end of each micro-batch, in a thread of Spark's. A
+    query of several sources calls it for each of them, with its lag. An exception that the callback
+    raises is logged.
 
     With the `options` of a query, which must have `kafka.group.id`, the listener commits the
     query's offsets to that group. It commits when a micro-batch ends, not when the next one begins;
@@ -60,13 +61,13 @@ class LagListener(StreamingQueryListener):
         self._client: KafkaClient | None = None
         self._commits: GroupCommits | None = None
         if options:
-            found = parse_source_options(options, token_provider)
-            if found.group_id is None:
+            parsed = parse_source_options(options, token_provider)
+            if parsed.group_id is None:
                 raise ConfigurationError(
                     "kafka.group.id", "is missing", "Give the group to commit to"
                 )
-            self._client = KafkaClient(found.client)
-            self._commits = GroupCommits(self._client, found.group_id, commit=commit_offsets)
+            self._client = KafkaClient(parsed.client)
+            self._commits = GroupCommits(self._client, parsed.group_id, commit=commit_offsets)
 
     def close(self) -> None:
         """Close the connections, and commit no more. First remove the listener from the session."""
@@ -102,6 +103,14 @@ class LagListener(StreamingQueryListener):
             logger.exception("The callback of a LagListener failed")
 
 
+def lags(progress: StreamingQueryProgress) -> Lag | None:
+    """Return the lag of all of a query's sources. None if no source is of this package."""
+    positions = list(_positions(progress))
+    if not positions:
+        return None
+    return {at: lag for end, latest in positions for at, lag in _lag(end, latest).items()}
+
+
 def _positions(
     progress: StreamingQueryProgress,
 ) -> Iterator[tuple[SourceOffset, SourceOffset | None]]:
@@ -115,9 +124,9 @@ def _positions(
 def _ours(text: str | None) -> SourceOffset | None:
     """Return an offset of this package. Others, as Spark's own connector's, have no version."""
     try:
-        found = _parsed(text or "null")
-        is_ours = isinstance(found, dict) and isinstance(found.get("version"), int)
-        return SourceOffset.from_json(found) if is_ours else None
+        offset = _parsed(text or "null")
+        is_ours = isinstance(offset, dict) and isinstance(offset.get("version"), int)
+        return SourceOffset.from_json(offset) if is_ours else None
     except (ValueError, SyntaxError, MemoryError, RecursionError, LocalError):
         return None
 
@@ -131,7 +140,7 @@ def _lag(end: SourceOffset, latest: SourceOffset | None) -> Lag:
     # Before Spark 4.2, Spark reports a micro-batch's end as the latest offset. It has the log ends.
     reach = {**latest.offsets, **latest.log_ends} if latest else {}
     return {
-        each: max(reach[each] - offset, 0)
-        for each, offset in sorted(end.offsets.items())
-        if each in reach
+        partition: max(reach[partition] - offset, 0)
+        for partition, offset in sorted(end.offsets.items())
+        if partition in reach
     }

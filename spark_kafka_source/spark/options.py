@@ -3,67 +3,72 @@
 Neither imports the options of the other, except to say why one of them has no effect.
 """
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from spark_kafka_source.client import ClientConfig
-from spark_kafka_source.net import (
-    ConnectionSettings,
-    SecurityProtocol,
-    TlsSettings,
-    TokenProvider,
+from spark_kafka_source.client import CLIENT_OPTIONS
+from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.options.declaration import (
+    Option,
+    Options,
+    Settings,
+    Use,
+    for_use,
+    named,
+    used_by,
 )
-from spark_kafka_source.spark import sasl_options, typed
-from spark_kafka_source.spark.declaration import RACK_OPTION, Option, Use, of_kafka
-from spark_kafka_source.spark.kinds import Texts, as_written, like
+from spark_kafka_source.options.judgement import OtherNames, Verdict, judged
+from spark_kafka_source.options.kinds import choice
 from spark_kafka_source.spark.redaction import Redaction, hiding
-from spark_kafka_source.spark.without_effect import (
-    UNKNOWN_OPTIONS,
-    WithoutEffect,
-    check_options_not_read,
-)
+from spark_kafka_source.typed import TYPED_OPTIONS
 
 if TYPE_CHECKING:
     from spark_kafka_source.spark.sink.options import SinkOptions
     from spark_kafka_source.spark.source.options import SourceOptions
 
-Options = Collection[Option[Any]]
+logger = logging.getLogger(__name__)
 
-KAFKAS_OF_BOTH: Options = (
-    *of_kafka(ClientConfig, Use.BOTH),
-    *of_kafka(ConnectionSettings, Use.BOTH),
-    Option("kafka.security.protocol", like(SecurityProtocol.PLAINTEXT), "", Use.BOTH),
-    *of_kafka(TlsSettings, Use.BOTH),
-    *sasl_options.OPTIONS,
-    *typed.OF_TLS,
-    Option(
-        RACK_OPTION,
-        like(""),
-        "where this runs, in the words of the brokers' `broker.rack`: reads come from a replica"
-        " in the same rack (KIP-392); for writes see `kafka.partitioner.rack.aware`",
-        Use.BOTH,
-    ),
-)
-"""Kafka's own settings of readers and writers, as `ClientConfig` and others declare them.
-
-It includes the settings of the registry's TLS: Kafka's names behind the registry's prefix.
-"""
-
-
-def with_those_of_both(own: Options) -> Options:
-    """Return the options of a side, or of both, among those that readers and writers share."""
-    return (
-        Option(
-            "kafka.bootstrap.servers",
-            as_written("`host:port`, or several separated by commas"),
-            "the brokers' addresses; one broker that is up is enough to find the others",
-            Use.BOTH,
-        ),
-        *own,
-        *typed.OPTIONS,
-        UNKNOWN_OPTIONS,
+# Options that Spark adds: by `load("a")` and `load(["a", "b"])`; for a table of its catalog the
+# reserved properties, and each option again behind a prefix; those of a stream that is written.
+_OF_SPARK = frozenset(
+    (
+        *("path", "paths"),
+        *("collation", "comment", "external", "is_managed_location", "location", "owner"),
+        *("provider", "table_type"),
     )
+)
+_OPTION_OF_A_TABLE = "option."
+_OF_WRITTEN_STREAMS = frozenset(("checkpointlocation", "queryname"))
+# No other source has options of these names. One without effect would change what values mean.
+_OF_VALUES = ("key.", "value.")
+
+
+class UnknownOptions(Enum):
+    """The values of `unknownOptions`: the handling of an option that seems to be misspelt."""
+
+    FAIL = "it is an error"
+    WARN = "it is warned of"
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+_UNKNOWN_OPTIONS = Option(
+    "unknownOptions",
+    choice(UnknownOptions.FAIL),
+    "the handling of an option that seems to be misspelt: an error, or a warning",
+    Use.BOTH,
+)
+OF_BOTH: Options = {
+    **for_use(CLIENT_OPTIONS, Use.BOTH),
+    **TYPED_OPTIONS,
+    **named(_UNKNOWN_OPTIONS),
+}
+"""The options that readers and writers share. Some of the typed ones are for one of them only."""
 
 
 def parse_source_options(
@@ -81,14 +86,13 @@ def parse_source_options(
     # Only a reader needs these.
     from spark_kafka_source.spark.source import options as of_sources  # noqa: PLC0415
 
-    names, texts = _by_lower_case(options)
+    settings = _settings(options)
     hidden = (redaction or Redaction()).hidden(options)
     with hiding(hidden):
-        of_sources.refuse_unsupported(texts)
-        own = (*with_those_of_both(of_sources.OPTIONS), *of_sources.OF_KAFKA, *KAFKAS_OF_BOTH)
-        known = (*own, *of_sources.of_a_member(texts))
-        check_options_not_read(names, known, Use.READ, texts, partial(_others, Use.READ))
-        return of_sources.read_source_options(texts, token_provider, hidden)
+        of_members = of_sources.of_a_member(settings)
+        own = {**of_sources.OPTIONS, **of_sources.OF_KAFKA, **of_members, **OF_BOTH}
+        _judge_other_names(options, settings, own, Use.READ)
+        return of_sources.read_source_options(settings, token_provider, hidden)
 
 
 def parse_sink_options(
@@ -100,24 +104,52 @@ def parse_sink_options(
     # Only a writer needs these.
     from spark_kafka_source.spark.sink import options as of_sinks  # noqa: PLC0415
 
-    names, texts = _by_lower_case(options)
+    settings = _settings(options)
     hidden = (redaction or Redaction()).hidden(options)
     with hiding(hidden):
-        of_sinks.refuse_unsupported(texts)
-        known = (*with_those_of_both(of_sinks.OPTIONS), *of_sinks.OF_KAFKA, *KAFKAS_OF_BOTH)
-        check_options_not_read(names, known, Use.WRITE, texts, partial(_others, Use.WRITE))
-        return of_sinks.read_sink_options(texts, token_provider, hidden)
+        own = {**of_sinks.OPTIONS, **of_sinks.OF_KAFKA, **OF_BOTH}
+        _judge_other_names(options, settings, own, Use.WRITE)
+        return of_sinks.read_sink_options(settings, token_provider, hidden)
 
 
-def _others(use: Use) -> WithoutEffect:
-    from spark_kafka_source.spark.all_options import without_effect  # noqa: PLC0415
+def _judge_other_names(options: Iterable[str], settings: Settings, own: Options, use: Use) -> None:
+    """Warn of given options that are not among our `own` for `use`, with the reason.
 
-    return without_effect(use)
+    Raises `ConfigurationError` for a name that must not be ignored. That is also, unless
+    `unknownOptions` is `warn`, a name that is close to a valid one, and any unknown name that
+    begins with `key.` or `value.`. The user's intent would not be met, and a warning goes to a
+    worker's standard error, which few people see.
+    """
+    unknown_may_pass = _UNKNOWN_OPTIONS.of(settings) is UnknownOptions.WARN
+    written = {name.lower(): name for name in options}
+    of_spark = _OF_SPARK | _OF_WRITTEN_STREAMS if use is Use.WRITE else _OF_SPARK
+    given = {
+        name: value
+        for name, value in settings.values.items()
+        if name not in of_spark and not name.startswith(_OPTION_OF_A_TABLE)
+    }
+    for each in judged(Settings(given), used_by(own, use), partial(_others, use)):
+        name = written[each.name]
+        if each.verdict is Verdict.REFUSED:
+            raise ConfigurationError(name, "is not supported", each.text)
+        if each.verdict is Verdict.WITHOUT_EFFECT:
+            _warn(name, f": {each.text}")
+        elif (each.is_slip or each.name.startswith(_OF_VALUES)) and not unknown_may_pass:
+            expected = f"{each.hint or 'See docs/options.md.'} Or set 'unknownOptions' to 'warn' to"
+            raise ConfigurationError(name, "there is no such option", f"{expected} have it ignored")
+        else:
+            _warn(name, f"; {each.hint[0].lower()}{each.hint[1:]}" if each.hint else "")
 
 
-def _by_lower_case(options: Mapping[str, str]) -> tuple[dict[str, str], Texts]:
-    """Return the names as the user wrote them and the values, both by names in lower case."""
-    return (
-        {name.lower(): name for name in options},
-        {name.lower(): value for name, value in options.items()},
-    )
+def _warn(name: str, why: str) -> None:
+    logger.warning("Option '%s' has no effect here%s", name, why)
+
+
+def _others(use: Use) -> OtherNames:
+    from spark_kafka_source.spark.all_options import names_of_others  # noqa: PLC0415
+
+    return names_of_others(use)
+
+
+def _settings(options: Mapping[str, str]) -> Settings:
+    return Settings({name.lower(): value for name, value in options.items()})

@@ -40,6 +40,6 @@ def comes_by_py_files(root: Path, files: str, own_directory: Path, python_path: 
     `files` has the paths or URLs of Spark's option, with commas. Spark copies them to
     `own_directory`.
     """
-    names = {each.rpartition("/")[2] for each in files.split(",") if each}
+    names = {file.rpartition("/")[2] for file in files.split(",") if file}
     is_py_file = root.name in names or own_directory in (root, *root.parents)
-    return is_py_file and root.name not in {Path(each).name for each in python_path.split(":")}
+    return is_py_file and root.name not in {Path(path).name for path in python_path.split(":")}

@@ -60,7 +60,7 @@ class hiding(ShortErrors):  # noqa: N801  # It is used as a function: `with hidi
     def __init__(self, options: Container[str]) -> None:
         self._options = options
 
-    def told(self, error: KafkaError) -> KafkaError:
+    def shortened(self, error: KafkaError) -> KafkaError:
         """Return the error without an option's hidden value."""
         if isinstance(error, ConfigurationError) and error.option.lower() in self._options:
             return error.without_values()

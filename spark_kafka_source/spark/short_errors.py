@@ -36,17 +36,17 @@ class ShortErrors:
         error: BaseException | None,
         frames: TracebackType | None,
     ) -> None:
-        """Raise the told error in place of the block's `KafkaError`."""
+        """Raise the shortened error in place of the block's `KafkaError`."""
         if not isinstance(error, KafkaError) or isinstance(error, ProtocolError):
             return
-        told = self.told(error)
+        raised = self.shortened(error)
         # `format_tb` reads and parses source files, so only where its text is wanted.
         if logger.isEnabledFor(logging.DEBUG):
-            # The first text might have values that `told` hides.
-            logger.debug("%s, raised at\n%s", told, "".join(traceback.format_tb(frames)))
-        raise told.with_traceback(None) from _foreign_cause(error)
+            # The first text might have values that `shortened` hides.
+            logger.debug("%s, raised at\n%s", raised, "".join(traceback.format_tb(frames)))
+        raise raised.with_traceback(None) from _foreign_cause(error)
 
-    def told(self, error: KafkaError) -> KafkaError:
+    def shortened(self, error: KafkaError) -> KafkaError:
         """Return the error to raise."""
         return error
 

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 
-from spark_kafka_source.settings import setting
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import boolean
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryConfig:
     """Whether a client pushes its metrics, with Kafka's name and default."""
 
-    enable_metrics_push: bool = setting(
-        True, meaning="whether brokers get the metrics that they ask this client for (KIP-714)"
+    enable_metrics_push: bool = option(
+        "kafka.enable.metrics.push",
+        boolean(True),
+        "whether brokers get the metrics that they ask this client for (KIP-714)",
     )
 
 

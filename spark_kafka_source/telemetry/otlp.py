@@ -1,7 +1,7 @@
 """OpenTelemetry's `MetricsData`, version 1, as Protobuf: the few fields that a push has.
 
 https://github.com/open-telemetry/opentelemetry-proto: metrics/v1, resource/v1 and common/v1. The
-numbers below are those of the fields there.
+numbers below are the numbers of the fields there.
 """
 
 from collections.abc import Iterable

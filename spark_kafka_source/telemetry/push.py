@@ -30,8 +30,8 @@ from spark_kafka_source.protocol.messages.telemetry import (
 )
 from spark_kafka_source.protocol.wire import ZERO_UUID
 from spark_kafka_source.records import Codec, Compression
-from spark_kafka_source.telemetry.collection import Collection, Taken
 from spark_kafka_source.telemetry.figures import Figures, Tags
+from spark_kafka_source.telemetry.payloads import Payload, Payloads
 from spark_kafka_source.telemetry.subscription import USUAL_INTERVAL_MS, Subscription
 
 R = TypeVar("R", bound=Response)
@@ -61,7 +61,7 @@ class Telemetry:
     """The pushes of one client's metrics. They never raise.
 
     They go on in the thread of `client`, beside its other conversations. Another thread may call
-    `want`, and wait for `settled`.
+    `ask_for_id`, and wait for `settled`.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Telemetry:
         """Create it. `labels` returns the present labels of the client, such as its group."""
         self._client = client
         self._conversations = conversations
-        self._collection = Collection(figures)
+        self._payloads = Payloads(figures)
         self._labels = labels
         self._broker: Broker | None = None
         self._subscription: Subscription | None = None
         self._interval_seconds = _USUAL_SECONDS
         self._refused_codecs: set[Codec] = set()
         self._failures = 0
-        self._is_wanted = False
+        self._is_id_wanted = False
         self._is_hurried = False
         self._is_asking = self._has_asked = False
         self._is_stopped = False
@@ -100,15 +100,15 @@ class Telemetry:
 
     # -- the client instance id --------------------------------------------------------------------
 
-    def want(self) -> None:
+    def ask_for_id(self) -> None:
         """Ask for the id now, also if no broker is connected yet."""
         self.settled.clear()  # First: the client's thread may find the id at this moment.
         if self.client_instance_id is not None or self._is_stopped:
             self.settled.set()
         else:
-            self._is_wanted = self._is_hurried = True
+            self._is_id_wanted = self._is_hurried = True
 
-    def found_id(self, timeout_ms: int) -> uuid.UUID:
+    def known_id(self, timeout_ms: int) -> uuid.UUID:
         """Return the id, or raise why there is none, after a wait of so many milliseconds."""
         if self.client_instance_id is not None:
             return self.client_instance_id
@@ -167,20 +167,20 @@ class Telemetry:
         self.client_instance_id = known_id or _checked(answer.client_instance_id)
         self._is_hurried = False
         self.settled.set()
-        found = Subscription.of(answer, self._collection.figures, self._refused_codecs)
-        self._interval_seconds = found.push_interval_ms / 1000
-        if not found.names:
+        subscription = Subscription.of(answer, self._payloads.figures, self._refused_codecs)
+        self._interval_seconds = subscription.push_interval_ms / 1000
+        if not subscription.names:
             return self._interval_seconds
-        self._subscription = found
+        self._subscription = subscription
         return self._interval_seconds * CHANCE.uniform(_EARLIEST, _LATEST)
 
     async def _push(self, broker: Broker, subscription: Subscription) -> float:
-        taken = self._collection.take(subscription, self._labels())
-        request = self._request(subscription, taken)
+        payload = self._payloads.payload(subscription, self._labels())
+        request = self._request(subscription, payload)
         answer = await self._sent(request, broker)
         if answer.error_code:
             raise refusal(answer.error_code, _PUSH)
-        self._collection.told(taken)
+        self._payloads.accepted(payload)
         return self._interval_seconds
 
     async def _sent(self, request: Request[R], broker: Broker) -> R:
@@ -191,9 +191,9 @@ class Telemetry:
             self._is_asking = False
 
     def _request(
-        self, subscription: Subscription, taken: Taken, *, terminating: bool = False
+        self, subscription: Subscription, payload: Payload, *, terminating: bool = False
     ) -> PushTelemetryRequest:
-        codec, metrics = subscription.codec, taken.payload
+        codec, metrics = subscription.codec, payload.data
         smaller = bytes(Compression(codec).compress(metrics))
         if len(smaller) < len(metrics):
             metrics = smaller
@@ -245,7 +245,7 @@ class Telemetry:
             self._broker = self._choice()
             if self._broker is not None:
                 return self._broker
-            if not self._is_wanted:
+            if not self._is_id_wanted:
                 await wait_for((), _FOR_EVER)  # Each step of the thread looks again.
                 continue
             await self._client.topics([], self._deadline())
@@ -262,11 +262,11 @@ class Telemetry:
         if self._broker in known and connections.is_open(self._broker.address):
             return self._broker
         connected = [each for each in known if connections.has(each.address)]
-        is_begun = self._is_wanted or self._has_asked
+        is_begun = self._is_id_wanted or self._has_asked
         by_address = {each.address: each for each in connected or (known if is_begun else ())}
         addresses = list(by_address)
         CHANCE.shuffle(addresses)
-        best = next(iter(self._client.contacts.best_first(addresses)), None)
+        best = next(iter(self._client.history.best_first(addresses)), None)
         return None if best is None else by_address[best]
 
     # -- the end -----------------------------------------------------------------------------------
@@ -283,15 +283,15 @@ class Telemetry:
         if self._running is not None:
             while self._is_asking and not until.expired:  # It keeps its connection for the last.
                 wait = self._running.wait
-                await wait_for(wait.things, Deadline.first(wait.until, until))
+                await wait_for(wait.sockets, Deadline.first(wait.until, until))
                 self._running.go_on()
             self._running.give_up()
         subscription, broker = self._subscription, self._choice()
         if subscription is None or broker is None or until.expired:
             return
         try:
-            taken = self._collection.take(subscription, self._labels())
-            request = self._request(subscription, taken, terminating=True)
+            payload = self._payloads.payload(subscription, self._labels())
+            request = self._request(subscription, payload, terminating=True)
             await self._client.send(request, broker, until)
         except KafkaError as error:
             logger.debug("Last metrics for brokers: %s", error)

@@ -51,7 +51,7 @@ class Subscription:
             min(max(answer.telemetry_max_bytes, 0), _MOST_BYTES),
             Temporality.DELTA if answer.delta_temporality else Temporality.CUMULATIVE,
             _codec(answer.accepted_compression_types, refused),
-            _wanted(answer.requested_metrics, names),
+            _matching(answer.requested_metrics, names),
         )
 
 
@@ -62,11 +62,11 @@ def interval_ms(asked_ms: int) -> int:
 
 def _codec(accepted: Iterable[int], refused: Collection[Codec]) -> Codec:
     """Return the first that is known: brokers list them by preference."""
-    known = {each.value: each for each in Codec if each not in refused}
-    return next((known[each] for each in accepted if each in known), Codec.NONE)
+    known = {codec.value: codec for codec in Codec if codec not in refused}
+    return next((known[number] for number in accepted if number in known), Codec.NONE)
 
 
-def _wanted(requested: Collection[str], names: Iterable[str]) -> frozenset[str]:
+def _matching(requested: Collection[str], names: Iterable[str]) -> frozenset[str]:
     """Return the names that begin with a requested prefix. An empty prefix, and `*`, mean all.
 
     Each name is cut in all ways, so a long list of prefixes costs little.

@@ -1,8 +1,11 @@
-"""A real Kafka and a schema registry for tests. Only PySpark and Java must be installed.
+"""A real Kafka, a Kafka in memory and a schema registry for tests. Not for production.
 
-Not for production.
+`MemoryKafka` needs this package only. The others need PySpark and Java.
 """
 
+from typing import TYPE_CHECKING
+
+from spark_kafka_source.lazily import importing
 from spark_kafka_source.testing.broker import Broker
 from spark_kafka_source.testing.errors import (
     BrokerFailedError,
@@ -17,6 +20,9 @@ from spark_kafka_source.testing.local_registry import LocalRegistry
 from spark_kafka_source.testing.producer import Producer
 from spark_kafka_source.testing.security import DelegationToken, Security
 
+if TYPE_CHECKING:
+    from spark_kafka_source.testing.memory_kafka import MemoryKafka, MemoryKafkaBroker
+
 __all__ = [
     "Broker",
     "BrokerFailedError",
@@ -25,6 +31,8 @@ __all__ = [
     "JavaError",
     "LocalKafka",
     "LocalRegistry",
+    "MemoryKafka",
+    "MemoryKafkaBroker",
     "Producer",
     "RegistryFailedError",
     "Security",
@@ -34,3 +42,6 @@ __all__ = [
     "peer_jars",
     "resolve",
 ]
+
+if not TYPE_CHECKING:  # A real broker needs none of the handlers of the one in memory.
+    __getattr__ = importing(__name__, {"memory_kafka": "MemoryKafka MemoryKafkaBroker"})

@@ -12,8 +12,9 @@ from spark_kafka_source.testing.java import Runtime
 from spark_kafka_source.testing.probe import brokers_in_service
 from spark_kafka_source.testing.properties import Node
 
-START_TIMEOUT_MS = 60_000
-STOP_TIMEOUT_MS = 30_000
+# Only a hang takes so long, also on a machine that has much else to do.
+START_TIMEOUT_MS = 180_000
+STOP_TIMEOUT_MS = 90_000
 LAST_STOP_TIMEOUT_MS = 10_000
 
 _PROBE_TIMEOUT_MS = 1_000

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from spark_kafka_source.net.certificates import TEST_AUTHORITY
+from spark_kafka_source.net.tls.certificates import TEST_AUTHORITY
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.testing.errors import ToolError
 from spark_kafka_source.testing.java import find_java

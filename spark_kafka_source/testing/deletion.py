@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from spark_kafka_source.client import Broker, KafkaClient, Told
-from spark_kafka_source.fetch.leaders import ByTopic, ask_leaders
+from spark_kafka_source.fetch.offsets import ByTopic, ask_leaders
 from spark_kafka_source.protocol.messages.admin import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.topic_partition import TopicPartition, each_partition
 
 _BROKER_TIMEOUT_MS = 30_000
 
@@ -35,7 +35,5 @@ def _request(by_topic: ByTopic[DeleteRecordsPartition]) -> DeleteRecordsRequest:
 
 
 def _answers(answer: DeleteRecordsResponse, _: Broker) -> Iterator[Told[TopicPartition, int]]:
-    for topic in answer.topics:
-        for each in topic.partitions:
-            where = TopicPartition(topic.name, each.partition_index)
-            yield Told(where, each.low_watermark, each.error_code)
+    for where, row in each_partition(answer.topics):
+        yield Told(where, row.low_watermark, row.error_code)

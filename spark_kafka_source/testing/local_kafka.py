@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # Only `security` needs the package cryptography.
     from spark_kafka_source.testing.token_server import TokenServer
 
 _AUTO_CREATE = "auto.create.topics.enable"
-TOOL_TIMEOUT_MS = 60_000
+TOOL_TIMEOUT_MS = 180_000
 BROKER_JAVA_OPTIONS = ("-Xmx512m", *QUICK_START)
 """Options for a quick start.
 

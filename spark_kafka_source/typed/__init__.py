@@ -5,12 +5,6 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.typed.columns import (
-        ERROR_TYPE,
-        TypedColumns,
-        TypedPart,
-        TypedRecords,
-    )
     from spark_kafka_source.typed.config import (
         BAD_RECORDS,
         BAD_RECORDS_TOPIC,
@@ -23,11 +17,17 @@ if TYPE_CHECKING:
         error_column,
         letters_are_read,
     )
+    from spark_kafka_source.typed.decoding import (
+        ERROR_TYPE,
+        TypedColumns,
+        TypedPart,
+        TypedRecords,
+    )
     from spark_kafka_source.typed.encoding import TypedEncoding
     from spark_kafka_source.typed.errors import BadRecordError
     from spark_kafka_source.typed.letters import Letters
-    from spark_kafka_source.typed.options import MEANT, READ_OPTIONS, WRITE_OPTIONS
-    from spark_kafka_source.typed.plan import plan_columns
+    from spark_kafka_source.typed.options import READ_OPTIONS, TYPED_OPTIONS, WRITE_OPTIONS
+    from spark_kafka_source.typed.reading import plan_columns
     from spark_kafka_source.typed.subjects import (
         RegistrationConfig,
         SubjectConfig,
@@ -39,9 +39,9 @@ __all__ = [
     "BAD_RECORDS",
     "BAD_RECORDS_TOPIC",
     "ERROR_TYPE",
-    "MEANT",
     "PARTS",
     "READ_OPTIONS",
+    "TYPED_OPTIONS",
     "WRITE_OPTIONS",
     "BadRecordError",
     "BadRecords",
@@ -68,7 +68,7 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "columns": "ERROR_TYPE TypedColumns TypedPart TypedRecords",
+            "decoding": "ERROR_TYPE TypedColumns TypedPart TypedRecords",
             "config": (
                 "BAD_RECORDS BAD_RECORDS_TOPIC BadRecords Format FormatConfig PARTS TypedConfig "
                 "TypedWriteConfig error_column letters_are_read"
@@ -76,8 +76,8 @@ if not TYPE_CHECKING:
             "encoding": "TypedEncoding",
             "errors": "BadRecordError",
             "letters": "Letters",
-            "options": "MEANT READ_OPTIONS WRITE_OPTIONS",
-            "plan": "plan_columns",
+            "options": "READ_OPTIONS TYPED_OPTIONS WRITE_OPTIONS",
+            "reading": "plan_columns",
             "subjects": "RegistrationConfig SubjectConfig SubjectNameStrategy",
             "writing": "TypedWrite plan_writes",
         },

@@ -1,21 +1,29 @@
 """Options for the format of keys and values: `value.format` and its neighbours."""
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import (
+    Option,
+    Options,
+    Settings,
+    Use,
+    named,
+    option,
+    options_of,
+)
+from spark_kafka_source.options.kinds import boolean, choice, string
 from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
-from spark_kafka_source.settings import Settings, setting, settings_of
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 from spark_kafka_source.values import SchemaType
 from spark_kafka_source.values.typing import AvroTyping, JsonTyping, ProtobufTyping
 
 PARTS = ("key", "value")
-BAD_RECORDS = "badRecords"
-BAD_RECORDS_TOPIC = "badRecords.topic"
 URL = "schema.registry.url"
 LATEST = "latest"
 
@@ -57,43 +65,73 @@ class BadRecords(Enum):
         return self.value
 
 
+_BAD_RECORDS = Option(
+    "badRecords",
+    choice(BadRecords.FAIL),
+    "the handling of a record whose key or value cannot be decoded: an error, null with its "
+    "bytes in `value_error`, the record is left out, or it goes to `badRecords.topic`",
+    Use.READ,
+)
+_BAD_RECORDS_TOPIC = Option(
+    "badRecords.topic",
+    string(takes="a topic's name"),
+    "the topic of dead letters, for the records that cannot be decoded; it must exist",
+    Use.READ,
+)
+BAD_RECORDS_OPTIONS: Options = named(_BAD_RECORDS, _BAD_RECORDS_TOPIC)
+BAD_RECORDS, BAD_RECORDS_TOPIC = BAD_RECORDS_OPTIONS
+
+
 @dataclass(frozen=True, slots=True)
 class FormatConfig:
     """Format of one part of a record. The names of its settings begin with `prefix`."""
 
     prefix: str
     """`value.` or `key.`."""
-    format: Format = setting(
-        Format.BINARY, meaning="the format to decode from; by default the column stays bytes"
+    format: Format = option(
+        "format",
+        choice(Format.BINARY),
+        "the format to decode from; by default the column stays bytes",
     )
-    framing: FramingName = setting(
-        FramingName.DEFAULT,
-        meaning="where to find the id of a record's schema: `confluent` looks into a header, else"
+    framing: FramingName = option(
+        "framing",
+        choice(FramingName.DEFAULT),
+        "where to find the id of a record's schema: `confluent` looks into a header, else"
         " before the value; by default `confluent` if a registry is given, else `none`",
     )
-    schema: str = setting(
-        "",
-        meaning="the schema to read with: for Avro as JSON, for JSON as DDL or a JSON Schema,"
+    schema: str = option(
+        "schema",
+        string(),
+        "the schema to read with: for Avro as JSON, for JSON as DDL or a JSON Schema,"
         " for Protobuf as the text of a `.proto` file or as descriptors in base64",
     )
-    schema_subject: str = setting(
-        "",
-        meaning="the registry's subject of the schema; by default `<topic>-value` or `<topic>-key`",
+    schema_subject: str = option(
+        "schema.subject",
+        string(),
+        "the registry's subject of the schema; by default `<topic>-value` or `<topic>-key`",
     )
-    schema_version: str = setting("", meaning="which version of the subject; the latest by default")
-    schema_id: str = setting("", meaning="the id of the schema, in place of a subject")
-    message: str = setting("", meaning="the full name of a Protobuf message")
-    fields: str = setting(
-        "", meaning="read only these fields, separated by commas: `id,address.city`"
+    schema_version: str = option(
+        "schema.version", string(), "which version of the subject; the latest by default"
     )
-    ignore_fields: str = setting(
-        "",
-        meaning="fields that are left out if the schema to write with does not have them,"
+    schema_id: str = option("schema.id", string(), "the id of the schema, in place of a subject")
+    message: str = option("message", string(), "the full name of a Protobuf message")
+    fields: str = option(
+        "fields",
+        string(),
+        "read only these fields, separated by commas: `id,address.city`",
+        Use.READ,
+    )
+    ignore_fields: str = option(
+        "ignore.fields",
+        string(),
+        "fields that are left out if the schema to write with does not have them,"
         " separated by commas: `note,address.zip`; any other such field is an error",
+        Use.WRITE,
     )
-    validate: bool = setting(
-        False,
-        meaning="whether each JSON value is validated by the JSON Schema, with all its keywords: a"
+    validate: bool = option(
+        "validate",
+        boolean(False),
+        "whether each JSON value is validated by the JSON Schema, with all its keywords: a"
         " record that is not valid is bad, and such a row is not written",
     )
     avro: AvroTyping = field(default_factory=AvroTyping)
@@ -168,7 +206,7 @@ class FormatConfig:
         return self.prefix + name.replace("_", ".")
 
     def _check(self, settings: Settings) -> None:
-        given = [name for name in format_settings(self.part) if name.lower() in settings.values]
+        given = [name for name in format_options(self.part) if settings.has(name)]
         format_option = self.option("format")
         if not self.has_schema:
             useless = [name for name in given if name != format_option]
@@ -190,16 +228,13 @@ class FormatConfig:
         if self.validate and self.format is not Format.JSON:
             found = f"is only for JSON, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("validate"), found, "Leave it out")
-        for format, typing in TYPINGS.items():
-            useless = [name for name in settings_of(typing, self.prefix) if name in given]
-            if useless and format is not self.format and not self._has(useless[0]):
+        own = _typing_options(self.format, self.part)
+        for format in TYPINGS:
+            useless = [name for name in _typing_options(format, self.part) if name in given]
+            if useless and useless[0] not in own:
                 found = f"has no effect where '{format_option}' is '{self.format}'"
                 raise ConfigurationError(useless[0], found, "Leave it out")
         _ = self.version, self.wanted_id
-
-    def _has(self, option: str) -> bool:
-        """Whether the format has this option of Spark's functions."""
-        return option in settings_of(TYPINGS.get(self.format, FormatConfig), self.prefix)
 
     @property
     def version(self) -> int | Literal["latest"]:
@@ -227,13 +262,19 @@ TYPINGS: Mapping[Format, type[Any]] = MappingProxyType(
 """The options of Spark's functions, by format."""
 
 
-def format_settings(part: str) -> Mapping[str, Field[Any]]:
-    """Return the settings of the format of `part`, by their names."""
-    prefix = f"{part}."
-    found = settings_of(FormatConfig, prefix)
-    for typing in TYPINGS.values():
-        found |= settings_of(typing, prefix)
-    return found
+@cache
+def _typing_options(format: Format, part: str) -> Options:
+    """Return the options of Spark's functions for this format."""
+    return options_of(TYPINGS[format], f"{part}.", Use.BOTH) if format in TYPINGS else {}
+
+
+@cache
+def format_options(part: str) -> Options:
+    """Return the options of the format of `part`."""
+    options = dict(options_of(FormatConfig, f"{part}.", Use.BOTH))
+    for format in TYPINGS:
+        options |= _typing_options(format, part)
+    return options
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -256,13 +297,13 @@ class TypedConfig:
         """Read the options. Raises `ConfigurationError`, also for an option without effect."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.is_typed)
-        bad_records = settings.choice(BAD_RECORDS, BadRecords.FAIL)
-        for option in (BAD_RECORDS, BAD_RECORDS_TOPIC):
-            if not parts and option.lower() in settings.values:
-                raise without_format(option)
+        bad_records = _BAD_RECORDS.of(settings)
+        for name in BAD_RECORDS_OPTIONS:
+            if not parts and settings.has(name):
+                raise without_format(name)
         is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
         if is_given and not any(each.has_schema for each in parts):
-            raise without_format(min(set(settings.values) & REGISTRY_OPTIONS))
+            raise without_format(min(settings.values.keys() & REGISTRY_OPTIONS.keys()))
         registry = RegistryConfig.from_settings(settings) if is_given else None
         for each in parts:
             each.check_registry(registry is not None)
@@ -271,14 +312,14 @@ class TypedConfig:
 
 def _topic_of_letters(settings: Settings, bad_records: BadRecords) -> str:
     """Return the topic of dead letters. Raises `ConfigurationError` unless both options fit."""
-    is_given = BAD_RECORDS_TOPIC.lower() in settings.values
+    is_given = settings.has(BAD_RECORDS_TOPIC)
     if bad_records is not BadRecords.TOPIC:
         if is_given:
             found = f"has no effect where '{BAD_RECORDS}' is '{bad_records}'"
             expected = f"Set that to '{BadRecords.TOPIC}', or leave this out"
             raise ConfigurationError(BAD_RECORDS_TOPIC, found, expected)
         return ""
-    topic = settings.text(BAD_RECORDS_TOPIC, "").strip()
+    topic = settings.text(BAD_RECORDS_TOPIC).strip()
     if not topic:
         found = "is empty" if is_given else f"is missing, where '{BAD_RECORDS}' is '{bad_records}'"
         raise ConfigurationError(BAD_RECORDS_TOPIC, found, "Name the topic for bad records")
@@ -303,7 +344,7 @@ class TypedWriteConfig:
         """Read the options. Raises `ConfigurationError`."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.has_schema)
-        given = REGISTRY_OPTIONS & settings.values.keys()
+        given = settings.values.keys() & REGISTRY_OPTIONS.keys()
         if given and not parts:
             raise without_format(min(given))
         registry = RegistryConfig.from_settings(settings) if given else None
@@ -314,7 +355,7 @@ class TypedWriteConfig:
                 found = f"is missing, where '{each.option('format')}' is '{each.format}'"
                 raise ConfigurationError(URL, found, "Give the registry's address")
         subjects = tuple(settings.read(SubjectConfig, each.prefix) for each in parts)
-        registration = settings.read(RegistrationConfig, "")
+        registration = settings.read(RegistrationConfig)
         texts = tuple(each.part for each in every if each.format is Format.STRING)
         return cls(parts, subjects, registration, registry, texts)
 

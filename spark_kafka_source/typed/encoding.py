@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.registry import Once, RegistryClient
+from spark_kafka_source.registry import RegistryClient, SharedCache
 from spark_kafka_source.typed.config import Format, TypedWriteConfig
-from spark_kafka_source.typed.plan import json_validation
+from spark_kafka_source.typed.reading import json_validation
 from spark_kafka_source.typed.writing import TypedWrite, plan_writes
 from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.one_value import no_such_value
@@ -30,9 +30,9 @@ class TypedEncoding:
     def __init__(self, config: TypedWriteConfig) -> None:
         self._config = config
         self._registry = None if config.registry is None else RegistryClient(config.registry)
-        self._writes: Once[tuple[str, str | None, pa.DataType | None], TypedWrite | None]
-        self._writes = Once(MOST_KEPT)
-        self.parts = tuple(each.part for each in config.parts)
+        self._writes: SharedCache[tuple[str, str | None, pa.DataType | None], TypedWrite | None]
+        self._writes = SharedCache(MOST_KEPT)
+        self.parts = tuple(part_config.part for part_config in config.parts)
         """The encoded parts, of `key` and `value`."""
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class TypedEncoding:
             try:
                 encoded.append(self._batch(topic, batch))
             except UnencodableRowError as error:
-                rows = [first_row + each for each in error.rows]
+                rows = [first_row + row for row in error.rows]
                 raise type(error)(rows, error.reason) from None
             first_row += batch.num_rows
         if not encoded:
@@ -91,7 +91,7 @@ class TypedEncoding:
         )
 
     def _planned(self, part: str, topic: str | None, kind: pa.DataType | None) -> TypedWrite | None:
-        (config,) = (each for each in self._config.parts if each.part == part)
+        (config,) = (part_config for part_config in self._config.parts if part_config.part == part)
         if kind is None and config.format is Format.JSON and not config.schema:
             is_named = config.schema_subject or config.schema_id
             if not is_named and not config.is_framed(self._registry is not None):
@@ -115,10 +115,10 @@ def _check_names(value: Any, path: str) -> None:
     Then 1 and "1" would be the same name.
     """
     if isinstance(value, dict):
-        for name, each in value.items():
+        for name, field in value.items():
             if not isinstance(name, str):
                 no_such_value(f"{path}{{}}", name, pa.string())
-            _check_names(each, below(path, name))
+            _check_names(field, below(path, name))
     elif isinstance(value, list | tuple):
-        for each in value:
-            _check_names(each, f"{path}[]")
+        for element in value:
+            _check_names(element, f"{path}[]")

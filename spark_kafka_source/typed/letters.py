@@ -85,16 +85,18 @@ class Letters:
 
 def _headers(chunk: Chunk, bad: Located, causes: list[Cause]) -> pa.ListArray:
     """Return the headers of each record, followed by the added ones."""
-    found = locate_headers(chunk, bad)
-    theirs = [gather(chunk.data, found.key), gather(chunk.data, found.value)]
+    located = locate_headers(chunk, bad)
+    original = [gather(chunk.data, located.key), gather(chunk.data, located.value)]
     added = [list(_added(chunk, bad, row, cause)) for row, cause in enumerate(causes)]
     flat = [header for headers in added for header in headers]
-    ours = [pa.array([each[place] for each in flat], pa.binary()) for place in (0, 1)]
+    added_columns = [pa.array([header[place] for header in flat], pa.binary()) for place in (0, 1)]
     rows = np.arange(len(causes))
-    counts = np.array([len(each) for each in added])
+    counts = np.array([len(headers) for headers in added])
     owners = np.concatenate([np.repeat(rows, bad.header_count), np.repeat(rows, counts)])
     order = pa.array(np.argsort(owners, kind="stable"))
-    columns = [pa.concat_arrays(both).take(order) for both in zip(theirs, ours, strict=True)]
+    columns = [
+        pa.concat_arrays(both).take(order) for both in zip(original, added_columns, strict=True)
+    ]
     ends = np.cumsum(bad.header_count + counts)
     starts = pa.array(np.concatenate([[0], ends]).astype(np.int32))
     headers = pa.StructArray.from_arrays(columns, fields=list(_HEADER))

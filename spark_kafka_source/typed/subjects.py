@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import setting
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import boolean, choice
 
 
 class SubjectNameStrategy(Enum):
@@ -42,8 +43,10 @@ class SubjectNameStrategy(Enum):
 class SubjectConfig:
     """Subject of the schemas of a part. Its option names begin with `key.` or `value.`."""
 
-    subject_name_strategy: SubjectNameStrategy = setting(
-        SubjectNameStrategy.TOPIC, meaning="how the subject of a schema is named"
+    subject_name_strategy: SubjectNameStrategy = option(
+        "subject.name.strategy",
+        choice(SubjectNameStrategy.TOPIC),
+        "how the subject of a schema is named",
     )
 
 
@@ -51,9 +54,13 @@ class SubjectConfig:
 class RegistrationConfig:
     """What a writer may change in the registry. Its option names have no prefix."""
 
-    auto_register_schemas: bool = setting(
-        False, meaning="whether to register a schema that its subject does not have"
+    auto_register_schemas: bool = option(
+        "auto.register.schemas",
+        boolean(False),
+        "whether to register a schema that its subject does not have",
     )
-    normalize_schemas: bool = setting(
-        False, meaning="whether the registry treats two spellings of the same schema as equal"
+    normalize_schemas: bool = option(
+        "normalize.schemas",
+        boolean(False),
+        "whether the registry treats two spellings of the same schema as equal",
     )

@@ -21,7 +21,7 @@ from spark_kafka_source.typed.config import (
     FormatConfig,
     TypedWriteConfig,
 )
-from spark_kafka_source.typed.plan import (
+from spark_kafka_source.typed.reading import (
     asking,
     check_type,
     given_schema,
@@ -104,9 +104,9 @@ def plan_writes(
     with asking(config.registry, client) as registry:
         planner = _Planner(config, topic, registry)
         return {
-            each.part: planner.planned(each, subject, columns[each.part])
-            for each, subject in zip(config.parts, config.subjects, strict=True)
-            if each.part in columns
+            part_config.part: planner.planned(part_config, subject, columns[part_config.part])
+            for part_config, subject in zip(config.parts, config.subjects, strict=True)
+            if part_config.part in columns
         }
 
 
@@ -144,8 +144,8 @@ class _Planner:
             expected = f"Give it, '{config.option('schema_subject')}', or "
             expected += f"'{config.option('framing')}' 'none'"
             raise ConfigurationError(config.option("schema"), found, expected)
-        called = subject.subject_name_strategy.subject(config.part, self._topic, name)
-        found_id = self._registered(config, self._client, called, schema)
+        subject_name = subject.subject_name_strategy.subject(config.part, self._topic, name)
+        found_id = self._registered(config, self._client, subject_name, schema)
         return replace(write, prefix=_prefix(found_id, writer))
 
     def _of_topic(self, config: FormatConfig, subject: SubjectConfig) -> RegisteredSchema | None:
@@ -155,9 +155,9 @@ class _Planner:
         """
         if self._client is None:
             return None
-        called = subject.subject_name_strategy.subject(config.part, self._topic, None)
+        subject_name = subject.subject_name_strategy.subject(config.part, self._topic, None)
         try:
-            return self._client.by_subject(called, config.version)
+            return self._client.by_subject(subject_name, config.version)
         except SchemaNotFoundError as error:
             expected = "Give the schema, or send columns: one is made of their type"
             found = f"is not given, and {error}"
@@ -176,9 +176,9 @@ class _Planner:
         self, config: FormatConfig, client: RegistryClient, subject: str, schema: SchemaText
     ) -> int:
         normalize = self._registration.normalize_schemas
-        found = client.look_up(subject, schema, normalize=normalize)
-        if found is not None:
-            return int(found.id)
+        registered = client.look_up(subject, schema, normalize=normalize)
+        if registered is not None:
+            return int(registered.id)
         if not self._registration.auto_register_schemas:
             raise ConfigurationError(
                 _AUTO_REGISTER,

@@ -5,20 +5,19 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
-    from spark_kafka_source.values.column_of_bytes import decode_column
-    from spark_kafka_source.values.decoding import Decoded, decode
+    from spark_kafka_source.values.decoding import Decoded
     from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
     from spark_kafka_source.values.faults import Fault
-    from spark_kafka_source.values.program import Program
+    from spark_kafka_source.values.rows import Encoded
     from spark_kafka_source.values.schema_text import SchemaText, SchemaType
     from spark_kafka_source.values.text import TextReader
-    from spark_kafka_source.values.value_reader import ValueReader
+    from spark_kafka_source.values.value_reader import ValueReader, decode_column
     from spark_kafka_source.values.value_writer import ValueWriter, encode_values
 
 __all__ = [
     "Decoded",
+    "Encoded",
     "Fault",
-    "Program",
     "RecursiveTypeError",
     "SchemaError",
     "SchemaText",
@@ -27,7 +26,6 @@ __all__ = [
     "UnresolvableError",
     "ValueReader",
     "ValueWriter",
-    "decode",
     "decode_column",
     "encode_values",
 ]
@@ -36,14 +34,13 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
-            "column_of_bytes": "decode_column",
-            "decoding": "Decoded decode",
+            "decoding": "Decoded",
             "errors": "RecursiveTypeError SchemaError UnresolvableError",
             "faults": "Fault",
-            "program": "Program",
+            "rows": "Encoded",
             "schema_text": "SchemaText SchemaType",
             "text": "TextReader",
-            "value_reader": "ValueReader",
+            "value_reader": "ValueReader decode_column",
             "value_writer": "ValueWriter encode_values",
         },
     )

@@ -1,4 +1,7 @@
-"""Arrow arrays from slots, and the checks that are done for a whole column after decoding."""
+"""Arrow arrays from slots, and the checks that are done for a whole column after decoding.
+
+The module is long because it has one short function for each `Form`.
+"""
 
 from collections.abc import Callable
 
@@ -10,9 +13,8 @@ from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.columns import OF_BYTES, Column, Form
 from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.decimals import decimals
-from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.faults import COLUMNS, Fault, Mask, Outcome
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import COLUMNS, Mask, Outcome
 from spark_kafka_source.values.slots import Slots
 
 _MOST_BYTES = (1 << 31) - 1
@@ -150,16 +152,16 @@ class ArrowBuilder:
 
     def _string(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
-        found, is_ascii = self._gathered(start, end, null)
+        values, is_ascii = self._gathered(start, end, null)
         if is_ascii:
-            return found.view(pa.string())
+            return values.view(pa.string())
         try:
-            return found.cast(pa.string())
+            return values.cast(pa.string())
         except pa.ArrowInvalid:
-            bad = _not_text(found)
+            bad = _not_text(values)
         self._bad(column, order, bad, Fault.TEXT)
-        found, _ = self._gathered(np.where(bad, 0, start), np.where(bad, 0, end), null)
-        return found.cast(pa.string())
+        values, _ = self._gathered(np.where(bad, 0, start), np.where(bad, 0, end), null)
+        return values.cast(pa.string())
 
     def _decimal(self, column: Column, order: Order) -> pa.Array:
         start, end, null = self._bounds(column, order)
@@ -226,7 +228,7 @@ class ArrowBuilder:
         bad = np.zeros(len(texts), np.bool_)
         for place in range(len(texts)) if null is None else np.flatnonzero(~null).tolist():
             try:
-                texts[place] = column.show(*(each[place] for each in given))
+                texts[place] = column.show(*(values[place] for values in given))
             except ValueError:
                 bad[place] = True
         if np.count_nonzero(bad):
@@ -268,7 +270,8 @@ class ArrowBuilder:
         if order is None:
             owner = parents
         else:
-            places = np.full(self._slots.sizes[column.level], -1)
+            # The last place is for items without owner, whose parent is -1.
+            places = np.full(self._slots.sizes[column.level] + 1, -1)
             places[order] = np.arange(len(order))
             owner = places[parents]
         if len(owner) < 2 or (owner[0] >= 0 and (owner[1:] >= owner[:-1]).all()):
@@ -402,7 +405,7 @@ def _last_of_each(owner: Integers, keys: pa.Array) -> Integers | None:
     """Return the last entry of each key of each map. None if no map has a key twice."""
     if len(owner) < 2 or not (owner[1:] == owner[:-1]).any():
         return None
-    found = keys.dictionary_encode()
-    code = found.indices.to_numpy() + owner * len(found.dictionary)
+    encoded = keys.dictionary_encode()
+    code = encoded.indices.to_numpy() + owner * len(encoded.dictionary)
     _, last = np.unique(code[::-1], return_index=True)
     return None if len(last) == len(code) else np.sort(len(code) - 1 - last)

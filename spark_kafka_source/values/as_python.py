@@ -82,7 +82,7 @@ def _texts(array: pa.Array) -> list[str]:
         texts: list[str] = iso_8601(array).to_pylist()
         return texts
     numbers = array.view(pa.int64()).to_pylist()
-    return [f"{'-+'[each >= 0]}{time_of_day(abs(each) // _NANOSECONDS)}" for each in numbers]
+    return [f"{'-+'[number >= 0]}{time_of_day(abs(number) // _NANOSECONDS)}" for number in numbers]
 
 
 def _structs(array: pa.StructArray) -> list[Any]:
@@ -107,4 +107,4 @@ def _inner(array: pa.ListArray) -> list[pa.Array]:
     """Return the items of all lists, or the keys and the values of all maps."""
     start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
     columns = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
-    return [each.slice(start, end - start) for each in columns]
+    return [column.slice(start, end - start) for column in columns]

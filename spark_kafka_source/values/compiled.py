@@ -1,83 +1,72 @@
-"""Kernels of Avro's values as machine code, if numba is installed, and once they pay off.
-
-`records.compiled` explains when kernels are loaded. Each format has its own loading, which counts
-the rows of that format: nothing is compiled that no row needs.
-"""
+"""Kernels of one format and of columns, and the way in which Python runs a kernel itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Any
+from inspect import signature as signature_of
+from typing import Any, TypeAlias
 
-from spark_kafka_source.records.compiled import Loading
+import numpy as np
+
+from spark_kafka_source.records.machine_code import (
+    BOUNDS,
+    DATA,
+    GIVEN,
+    OCTETS,
+    WORDS,
+    machine_code,
+    signature,
+)
 from spark_kafka_source.values import column_kernels
-from spark_kafka_source.values import kernels as written
+
+Run: TypeAlias = Callable[..., int]
+"""The kernel of a format, which decodes one row after the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """Compiled functions: the `run` of one format, and those of `column_kernels`."""
 
-    run: Callable[..., int]
+    run: Run
     measure: Callable[..., int]
     gather: Callable[..., bool]
 
 
-AS_WRITTEN = Kernels(written.run, column_kernels.measure, column_kernels.gather)
+_OUT_WORDS = "Array(int64, 1, 'A', aligned=False)"
+_OF_COLUMNS: dict[Callable[..., Any], str] = {
+    column_kernels.measure: signature("int64", GIVEN, GIVEN, BOUNDS),
+    column_kernels.gather: signature(
+        "boolean", DATA, WORDS, GIVEN, GIVEN, BOUNDS, OCTETS, _OUT_WORDS
+    ),
+}
 
 
-def load() -> Kernels | None:
-    """Compile the kernels, or load them from numba's disk cache. None with NUMBA_DISABLE_JIT.
-
-    Raises numba's own error if numba is broken or has no place for its cache.
-    """
-    nb = import_module("numba")
-    if nb.config.DISABLE_JIT:
-        return None
-    longs, scratch = nb.int64[::1], (nb.int64[::1], nb.float32[::1], nb.float64[::1])
-    table, octets, offsets = nb.int64[:, ::1], nb.uint8[::1], nb.int32[::1]
-    data, words, given = given_arrays(nb)
-    return with_columns(nb, written.run, (
-        data, words, given, given, given, nb.int64, table, given, given,
-        nb.int64, *(longs,) * 6, table, *scratch, octets, offsets,
-    ))  # fmt: skip
+def loader(run: Run, *arguments: str) -> Callable[[], Kernels | None]:
+    """Return the function that compiles a format's kernel, of these types, and those of columns."""
+    return partial(machine_code, Kernels, {run: signature("int64", *arguments), **_OF_COLUMNS})
 
 
-def given_arrays(nb: Any) -> tuple[Any, Any, Any]:
-    """Return numba's types of the bytes, of the words at each byte, and of given numbers."""
-    return (
-        nb.types.Array(nb.uint8, 1, "C", readonly=True),
-        nb.types.Array(nb.int64, 1, "A", readonly=True, aligned=False),
-        nb.types.Array(nb.int64, 1, "C", readonly=True),
-    )
+_ARRAYS = ("words", "scratch", "singles", "doubles")
+"""The arguments of a kernel that only numpy can read: they are unaligned, or share their bytes to
+turn a number into another type."""
 
 
-def with_columns(nb: Any, run: Callable[..., int], arguments: tuple[Any, ...]) -> Kernels:
-    """Compile the `run` of a format, for these types, and the kernels of columns."""
-    data, words, given = given_arrays(nb)
-    offsets, out = nb.int32[::1], nb.uint8[::1]
-    out_words = nb.types.Array(nb.int64, 1, "A", aligned=False)
+def interpreted(run: Run) -> Run:
+    """Return a kernel as Python runs it: with views, whose elements Python reads twice as fast."""
+    are_views = [name not in _ARRAYS for name in signature_of(run).parameters]
 
-    def compile_for(kernel: Callable[..., Any], result: Any, *types: object) -> Callable[..., Any]:
-        compiled: Callable[..., Any] = nb.njit(result(*types), nogil=True, cache=True)(kernel)
-        return compiled
+    def run_interpreted(*arguments: Any) -> int:
+        views = [
+            each.data if is_view and isinstance(each, np.ndarray) else each
+            for each, is_view in zip(arguments, are_views, strict=True)
+        ]
+        with np.errstate(invalid="ignore"):  # a signaling NaN
+            return run(*views)
 
-    return Kernels(
-        compile_for(run, nb.int64, *arguments),
-        compile_for(column_kernels.measure, nb.int64, given, given, offsets),
-        compile_for(
-            column_kernels.gather, nb.boolean, data, words, given, given, offsets, out, out_words
-        ),
-    )
-
-
-_loading = Loading(load)
-
-
-def kernels(row_count: int = 0) -> Kernels | None:
-    """Return the compiled kernels, or None. `row_count` rows are about to be decoded."""
-    return _loading.kernels(row_count)
+    return run_interpreted
 
 
 if __name__ == "__main__":
-    load()  # for instance while an image is built, so that workers find the kernels in the cache
+    # Version 0.2.0 had Avro's kernels here, and images run this command.
+    import_module("spark_kafka_source.values.avro.compiled").load()

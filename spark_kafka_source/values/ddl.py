@@ -132,27 +132,27 @@ class _Parser:
     def _keyword(self, *words: str) -> bool:
         start = self.at
         for word in words:
-            found = _WORD.match(self._text, self.at)
-            if not found or found[0].upper() != word:
+            match = _WORD.match(self._text, self.at)
+            if not match or match[0].upper() != word:
                 self.at = start
                 return False
-            self._skip(found.end())
+            self._skip(match.end())
         return True
 
     def fields(self, path: str, end: str) -> pa.DataType:
         """Parse columns, up to the token `end`."""
         fields: dict[str, pa.Field] = {}
         while True:
-            found = _NAME.match(self._text, self.at)
-            if not found:
+            match = _NAME.match(self._text, self.at)
+            if not match:
                 raise self.error(path, "Expected a name, in backquotes if it is no plain word")
-            name = found[0][1:-1].replace("``", "`") if found[0][0] == "`" else found[0]
+            name = match[0][1:-1].replace("``", "`") if match[0][0] == "`" else match[0]
             inner = f"{path}.{name}" if path else name
             self._fields += 1
             if name in fields or self._fields > MAX_FIELDS:
                 expected = f"Each name comes once, and there are {MAX_FIELDS} at most"
                 raise self.error(inner, expected)
-            self._skip(found.end())
+            self._skip(match.end())
             self._take(":")
             kind = self.type(inner)
             fields[name] = pa.field(name, kind, nullable=not self._keyword("NOT", "NULL"))
@@ -164,20 +164,20 @@ class _Parser:
     def _comment(self, path: str) -> None:
         """Skip COMMENT after a type."""
         if self._keyword("COMMENT"):
-            found = _QUOTED.match(self._text, self.at)
-            if not found:
+            match = _QUOTED.match(self._text, self.at)
+            if not match:
                 raise self.error(path, "Expected a comment in quotes")
-            self._skip(found.end())
+            self._skip(match.end())
 
     def type(self, path: str) -> pa.DataType:
         """Parse one type."""
         start = self.at
-        found = _WORD.match(self._text, self.at)
-        if not found:
+        match = _WORD.match(self._text, self.at)
+        if not match:
             raise self.error(path, "Expected a type")
-        name = found[0].upper()
+        name = match[0].upper()
         name = _OTHER_NAMES.get(name, name)
-        self._skip(found.end())
+        self._skip(match.end())
         if name in _TYPES:
             return _TYPES[name]
         if name in _DECIMALS:
@@ -202,11 +202,11 @@ class _Parser:
         return pa.decimal128(precision, scale)
 
     def _number(self, path: str) -> int:
-        found = _NUMBER.match(self._text, self.at)
-        if not found:
+        match = _NUMBER.match(self._text, self.at)
+        if not match:
             raise self.error(path, "Expected a number of digits")
-        self._skip(found.end())
-        return int(found[0])
+        self._skip(match.end())
+        return int(match[0])
 
     def _nested(self, name: str, path: str) -> pa.DataType:
         self._need("<", path)
@@ -232,8 +232,8 @@ class _Parser:
 
 def _space(text: str, at: int) -> int:
     """Return the position after spaces and comments."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def array_of(items: pa.DataType) -> pa.DataType:

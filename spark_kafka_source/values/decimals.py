@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.octets import OctetReader, Words
-from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.faults import Mask
+from spark_kafka_source.values.octets import OctetReader, Uint64s
 
 _BYTES, _HALF = 16, 8
 _HALF_DIGITS = 19
@@ -49,7 +49,7 @@ def _number(source: OctetReader, at: Integers, size: Integers) -> Integers:
     return number
 
 
-def _beyond(low: Words, high: Integers, precision: int) -> Mask:
+def _beyond(low: Uint64s, high: Integers, precision: int) -> Mask:
     """Return which numbers have more digits than `precision`."""
     most = 10**precision - 1
     least_low, least_high = -most & _LOW, -most >> 64

@@ -9,80 +9,14 @@ import pyarrow as pa
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values import compiled
+from spark_kafka_source.values import rows as few
 from spark_kafka_source.values.arrow import ArrowBuilder
-from spark_kafka_source.values.by_row import Rows, decode_by_row
 from spark_kafka_source.values.columns import Layout
-from spark_kafka_source.values.compiled import Kernels
-from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.compiled import Kernels, Run
+from spark_kafka_source.values.faults import COLUMNS, WHOLE, Fault, Mask, Outcome
 from spark_kafka_source.values.octets import OctetReader
-from spark_kafka_source.values.outcome import COLUMNS, WHOLE, Mask, Outcome
-from spark_kafka_source.values.program import Program
-from spark_kafka_source.values.slots import Slots
-from spark_kafka_source.values.waves import Waves
-
-
-class Code(Protocol):
-    """Program that reads the values of one writer, for any format."""
-
-    @property
-    def constants(self) -> bytes:
-        """The bytes that the program reads besides the values."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the fields, by the places in an `Outcome`."""
-
-
-class Engine(Protocol):
-    """Engine that runs a program on one buffer."""
-
-    def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
-        """Decode these rows. `elements` are the elements to fill, or None for all in order."""
-
-
-class Compiled(Protocol):
-    """Module with the kernels of a format."""
-
-    def kernels(self, row_count: int = 0) -> Kernels | None:
-        """Return the kernels, or None. `row_count` rows are about to be decoded."""
-
-
-P = TypeVar("P", bound=Code)
-
-
-@dataclass(frozen=True)
-class Engines(Generic[P]):
-    """Engines of one format."""
-
-    waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
-    by_row: Callable[[Kernels, Sequence[P], Rows, Slots, Outcome], None]
-    """The engine for all programs at once, used if the kernels are compiled."""
-    compiled: Compiled
-    """The kernels of the format."""
-
-    def in_waves(
-        self,
-        programs: Sequence[P],
-        constants: Sequence[int],
-        rows: Rows,
-        slots: Slots,
-        outcome: Outcome,
-    ) -> None:
-        """Run each program on its own rows."""
-        count = len(rows.starts)
-        for number, some in _groups(programs, rows.null, rows.program_of):
-            if number < 0:
-                outcome.add(some, Fault.NO_PROGRAM, WHOLE)
-                continue
-            waves = self.waves(programs[number], rows.source, constants[number], slots, outcome)
-            if len(some) == count:
-                waves.run(some, None, rows.starts, rows.ends)
-            elif len(some):
-                waves.run(some, some, rows.starts[some], rows.ends[some])
-
-
-AVRO: "Engines[Program]" = Engines(Waves, decode_by_row, compiled)
+from spark_kafka_source.values.rows import NULL_ROW, Encoded, Rows
+from spark_kafka_source.values.slots import Memory, Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,38 +40,129 @@ class Decoded:
         return f"{path}: {found}" if path else found
 
 
-def decode(
-    layout: Layout,
-    programs: Sequence[Any],
-    data: Bytes | Octets,
-    starts: Integers,
-    ends: Integers,
-    *,
-    null: Mask | None = None,
-    program_of: Integers | None = None,
-    engines: Engines[Any] = AVRO,
-) -> Decoded:
-    """Decode the values `data[starts[row]:ends[row]]` into the columns of `layout`.
+class Code(Protocol):
+    """Program that reads the values of one writer, for any format."""
 
-    `program_of` is the index in `programs` for each row, or -1 for a row without a program, which
-    is bad. Without `program_of` the first program reads all rows. Never raises because of the
-    bytes. No row influences another row.
-    """
-    count = len(starts)
-    starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
-    null = np.zeros(count, np.bool_) if null is None else null
-    outcome, slots = Outcome(count), Slots(layout, count)
-    octets, constants = _with_constants(data, [layout, *programs])
-    rows = Rows(OctetReader(octets), starts, ends, null, program_of)
-    kernels = engines.compiled.kernels(count)
-    if kernels:
-        engines.by_row(kernels, programs, rows, slots, outcome)
-    else:
-        engines.in_waves(programs, constants[1:], rows, slots, outcome)
-    slots.settle()
-    builder = ArrowBuilder(rows.source, slots, outcome, constants[0], kernels)
-    array = builder.rows(layout.column, null)
-    return Decoded(array, outcome.status, _paths(layout, programs, outcome, program_of))
+    @property
+    def constants(self) -> bytes:
+        """The bytes that the program reads besides the values."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the fields, by the places in an `Outcome`."""
+
+
+class Engine(Protocol):
+    """Engine that runs a program on one buffer."""
+
+    def run(
+        self, rows: Integers, elements: Integers | None, at: Integers, end: Integers
+    ) -> Integers:
+        """Decode these rows, and return the rows that are left to the engine of the kernel.
+
+        `elements` are the elements to fill, or None for all in order.
+        """
+
+
+class Compiled(Protocol):
+    """Module with the compiled kernels of a format."""
+
+    @property
+    def kernels(self) -> Callable[[int], Kernels | None]:
+        """Return the kernels, or None. So many rows are about to be decoded."""
+
+
+P = TypeVar("P", bound=Code)
+
+
+@dataclass(frozen=True)
+class Engines(Generic[P]):
+    """Engines of one format."""
+
+    waves: Callable[[P, OctetReader, int, Slots, Outcome], Engine]
+    tables_of: Callable[[Sequence[P], int], tuple[Any, ...]]
+    """The kernel's arguments for some programs, and data of so many bytes."""
+    stack: tuple[int, int]
+    """The size of the kernel's stack."""
+    compiled: Compiled
+    run: Run
+    """The kernel as Python runs it: for a few rows, and where it is not compiled."""
+
+    def decode(self, layout: Layout, programs: Sequence[P], encoded: Encoded) -> Decoded:
+        """Decode the values into the columns of `layout`.
+
+        Never raises because of the bytes. No row influences another row.
+        """
+        count, null = len(encoded.starts), encoded.nulls
+        outcome, slots = Outcome(count), Slots(layout, count)
+        octets, constants = _with_constants(encoded.data, [layout, *programs])
+        rows = Rows(OctetReader(octets), *encoded.bounds, null, encoded.program_of)
+        kernels = self.compiled.kernels(count)
+        if kernels or count <= few.FEW:
+            self._by_row(kernels.run if kernels else self.run, programs, rows, slots, outcome)
+        else:
+            left = self._in_waves(programs, constants[1:], rows, slots, outcome)
+            if len(left):
+                self._again(left, programs, rows, slots, outcome)
+        builder = ArrowBuilder(rows.source, slots, outcome, constants[0], kernels)
+        array = builder.rows(layout.column, null)
+        return Decoded(array, outcome.status, _paths(layout, programs, outcome, rows.program_of))
+
+    def _by_row(
+        self, run: Run, programs: Sequence[P], rows: Rows, slots: Slots, outcome: Outcome
+    ) -> None:
+        """Run the kernel: one row after the other, each with its own program."""
+        if not programs:
+            outcome.add(np.flatnonzero(~rows.null), Fault.NO_PROGRAM, WHOLE)
+            return
+        source, starts, ends = rows.source, *map(np.ascontiguousarray, (rows.starts, rows.ends))
+        numbers = np.where(rows.null, NULL_ROW, 0 if rows.program_of is None else rows.program_of)
+        tables = self.tables_of(programs, len(source.data))
+        memory = Memory(slots.layout, len(starts), len(source.data))
+        scratch, stack = np.zeros(2, np.int64), np.empty(self.stack, np.int64)
+        views = scratch, scratch.view(np.float32), scratch.view(np.float64)
+        first = 0
+        while True:
+            first = run(
+                source.data, source.longs, starts, ends, numbers, first, *tables,
+                *memory.arguments(), stack, *views, outcome.status, outcome.place,
+            )  # fmt: skip
+            if first == len(starts):
+                break
+            memory.grow(*scratch.tolist())
+        slots.lay(memory.elements(), memory.sizes.tolist())
+
+    def _in_waves(
+        self,
+        programs: Sequence[P],
+        constants: Sequence[int],
+        rows: Rows,
+        slots: Slots,
+        outcome: Outcome,
+    ) -> Integers:
+        """Run each program on its own rows, and return the rows that are left."""
+        count = len(rows.starts)
+        left = [np.zeros(0, np.int64)]
+        for number, some in _groups(programs, rows.null, rows.program_of):
+            if number < 0:
+                outcome.add(some, Fault.NO_PROGRAM, WHOLE)
+            elif len(some) <= few.FEW:
+                left.append(some)
+            else:
+                waves = self.waves(programs[number], rows.source, constants[number], slots, outcome)
+                elements = None if len(some) == count else some
+                left.append(waves.run(some, elements, rows.starts[some], rows.ends[some]))
+        return np.unique(np.concatenate(left))
+
+    def _again(
+        self, left: Integers, programs: Sequence[P], rows: Rows, slots: Slots, outcome: Outcome
+    ) -> None:
+        """Decode rows that the waves have left, from their beginning."""
+        left = left[outcome.status[left] == 0]
+        own_slots, own_outcome = Slots(slots.layout, len(left)), Outcome(len(left))
+        self._by_row(self.run, programs, rows.of(left), own_slots, own_outcome)
+        slots.replace(left, own_slots)
+        outcome.status[left], outcome.place[left] = own_outcome.status, own_outcome.place
 
 
 def _groups(

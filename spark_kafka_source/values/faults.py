@@ -1,6 +1,20 @@
-"""Faults in the bytes of one row."""
+"""Faults in the bytes of one row, and the outcome of each row: its first fault, and the place."""
 
 from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from spark_kafka_source.records.varints import Integers, Octets
+
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int32]
+
+WHOLE = -1
+"""The place of a fault that concerns the whole row."""
+COLUMNS = -2
+"""Places of columns count down from here: this minus the column's first slot. Columns are checked
+last."""
 
 
 class Fault(IntEnum):
@@ -67,9 +81,15 @@ _REASONS = {
 }
 
 
-class BadPlaceError(Exception):
-    """Fault of a row, and its place in the table of the program."""
+class Outcome:
+    """Outcome per row: a `Fault` in `status`, and in `place` its place in the table, or column."""
 
-    def __init__(self, fault: Fault, place: int) -> None:
-        super().__init__(fault, place)
-        self.fault, self.place = fault, place
+    def __init__(self, rows: int) -> None:
+        self.status: Octets = np.zeros(rows, np.uint8)
+        self.place: Places = np.zeros(rows, np.int32)
+
+    def add(self, rows: Integers, fault: Fault, place: int) -> None:
+        """Mark these rows as bad. A row keeps its first fault."""
+        rows = rows[self.status[rows] == 0]
+        self.status[rows] = fault
+        self.place[rows] = place

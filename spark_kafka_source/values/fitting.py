@@ -5,6 +5,7 @@ and a DOUBLE does not fit a float. Rules of one format are in its own `fit.py`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
 from spark_kafka_source.records.plain_types import is_any
 from spark_kafka_source.records.varints import Integers
-from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.faults import Mask
 
 _MOST_NAMES = 20
 _OPTION = "'value.ignore.fields'"
@@ -66,15 +67,15 @@ def places(
     `ignored` are the paths of fields that may be given without a place in the schema. Raises
     `UnfitColumnError` for any other such field, and for a name that is given twice.
     """
-    found: dict[str, int] = {}
+    place_of: dict[str, int] = {}
     for place, name in enumerate(given):
         if name in wanted:
-            if name in found:
+            if name in place_of:
                 unfit(below(path, name), "it is given twice", "it once")
-            found[name] = place
+            place_of[name] = place
         elif below(path, name) not in ignored:
             unknown_field(name, wanted, path)
-    return found
+    return place_of
 
 
 def unknown_field(name: str, wanted: Iterable[str], path: str) -> NoReturn:
@@ -88,11 +89,11 @@ def no_such_field(name: str, wanted: Iterable[str], path: str) -> tuple[str, str
     names = list(wanted)
     listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     alike = [each for each in names if each.lower() == name.lower()]
-    found = f"The schema has: {listed or 'no field'}"
+    known = f"The schema has: {listed or 'no field'}"
     if alike:
-        return _NO_FIELD, f"Names count with their case: did you mean {alike[0]!r}? {found}"
+        return _NO_FIELD, f"Names count with their case: did you mean {alike[0]!r}? {known}"
     option = f"To leave it out, give {_OPTION} {below(path, name)!r}"
-    return _NO_FIELD, f"{found}. {option}"
+    return _NO_FIELD, f"{known}. {option}"
 
 
 def missing_field(path: str, wanted: object) -> NoReturn:
@@ -171,17 +172,22 @@ def converted(
     if is_any(wanted, "timestamp"):
         # The moment is the same in each zone. An older Arrow looks for the zone if it casts.
         array = array.view(pa.timestamp(array.type.unit, wanted.tz))
-    try:
+    with suppress(pa.ArrowInvalid):
         return array.cast(wanted)
-    except pa.ArrowInvalid:
-        found = array.cast(wanted, safe=False)
-        unequal = pc.not_equal(found.cast(array.type, safe=False), array)
-        other: Mask = pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)
-        other = other if there is None else other & there
-        if not other.any():
-            return found
-        # As text, since Python has neither nanoseconds nor the year 10,000.
-        first = array.slice(int(np.flatnonzero(other)[0]), 1).cast(pa.string())[0]
-        where = f"{path}: " if path else ""
-        reason = f"{where}{first} is not a whole {wanted}, or beyond its range"
-        raise UnencodableRowError(np.unique(rows[other]).tolist(), reason) from None
+    rounded = array.cast(wanted, safe=False)
+    unequal = pc.not_equal(rounded.cast(array.type, safe=False), array)
+    other: Mask = pc.fill_null(unequal, False).to_numpy(zero_copy_only=False)
+    other = other if there is None else other & there
+    if not other.any():
+        return rounded
+    # As text, since Python has neither nanoseconds nor the year 10,000.
+    first = array.slice(int(np.flatnonzero(other)[0]), 1).cast(pa.string())[0]
+    return refuse_rows(path, rows[other], f"{first} is not a whole {wanted}, or beyond its range")
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def refuse_rows(path: str, rows: Integers, reason: str) -> NoReturn:
+    """Raise `UnencodableRowError` for these rows, some perhaps several times."""
+    raise UnencodableRowError(np.unique(rows).tolist(), f"{path}: {reason}" if path else reason)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.ddl import TIMESTAMP
-from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.faults import Mask
 
 DAY = 86_400 * 1_000_000
 """The microseconds of a day."""

@@ -35,11 +35,11 @@ def keeping_last(make: Callable[[pa.DataType], T]) -> Callable[[pa.DataType], T]
 
     def of(kind: pa.DataType) -> T:
         # Threads may share this function, so each works on what it found.
-        found = last[0] if last else None
-        if found is None or found[0] != kind:
-            found = kind, make(kind)
-            last[:] = [found]
-        return found[1]
+        pair = last[0] if last else None
+        if pair is None or pair[0] != kind:
+            pair = kind, make(kind)
+            last[:] = [pair]
+        return pair[1]
 
     return of
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import NOWHERE, Integers, Octets
 
-Words = npt.NDArray[np.uint64]
+Uint64s = npt.NDArray[np.uint64]
 Bounds = npt.NDArray[np.int32]
 
 _WORD = 8
@@ -39,11 +39,11 @@ class OctetReader:
             whole = np.concatenate((whole, np.zeros(_WORD - len(whole), np.uint8)))
         self._last = len(whole) - _WORD
         # A view of the eight bytes from every position on, without a copy.
-        self._words: Words = np.ndarray((self._last + 1,), "<u8", whole.data, strides=(1,))
+        self._words: Uint64s = np.ndarray((self._last + 1,), "<u8", whole.data, strides=(1,))
         self.longs: Integers = self._words.view("<i8")
         """The same as signed numbers, for kernels, which check positions themselves."""
         padded = np.concatenate((whole[self._last :], np.zeros(_WORD, np.uint8)))
-        self._tail: Words = np.ndarray((_WORD + 1,), "<u8", padded.data, strides=(1,)).copy()
+        self._tail: Uint64s = np.ndarray((_WORD + 1,), "<u8", padded.data, strides=(1,)).copy()
 
     def octets(self, at: Integers) -> Octets:
         """Return the byte at each position."""
@@ -51,16 +51,16 @@ class OctetReader:
             return np.zeros(len(at), np.uint8)
         return self.data.take(at, mode="clip")
 
-    def words(self, at: Integers) -> Words:
+    def words(self, at: Integers) -> Uint64s:
         """Return the eight bytes from each position on, with the first byte as the lowest."""
         beyond = at > self._last
         if not np.count_nonzero(beyond):
-            found: Words = self._words[at]
+            gathered: Uint64s = self._words[at]
         else:
-            found = self._words[np.minimum(at, self._last)]
+            gathered = self._words[np.minimum(at, self._last)]
             rows = np.flatnonzero(beyond)
-            found[rows] = self._tail[np.minimum(at[rows] - self._last, _WORD)]
-        return found.astype(np.uint64, copy=False)
+            gathered[rows] = self._tail[np.minimum(at[rows] - self._last, _WORD)]
+        return gathered.astype(np.uint64, copy=False)
 
     def varints(self, at: Integers) -> tuple[Integers, Integers]:
         """Return zigzag varints and the positions after them, `NOWHERE` after one over 64 bits."""
@@ -91,7 +91,7 @@ class OctetReader:
         value[rows] = long.view(np.int64)
         return value, after
 
-    def _long(self, at: Integers) -> tuple[Words, Integers]:
+    def _long(self, at: Integers) -> tuple[Uint64s, Integers]:
         word = self.words(at)
         stop = ~word & _MORE
         below = (stop & (~stop + _ONE)) - _ONE
@@ -101,10 +101,10 @@ class OctetReader:
         after = at + (((below & _ONES) * _ONES) >> _TOP).view(np.int64)
         if not stop.all():
             rows = np.flatnonzero(stop == 0)
-            value[rows], after[rows] = self._longest(value[rows], at[rows])
+            value[rows], after[rows] = self._nine_or_ten_bytes(value[rows], at[rows])
         return value, after
 
-    def _longest(self, value: Words, at: Integers) -> tuple[Words, Integers]:
+    def _nine_or_ten_bytes(self, value: Uint64s, at: Integers) -> tuple[Uint64s, Integers]:
         """Complete varints of nine or ten bytes. `value` holds the first eight already."""
         ninth, tenth = self.octets(at + 8), self.octets(at + 9)
         ten = ninth >= 128
@@ -113,7 +113,7 @@ class OctetReader:
         return value, np.where(ten, np.where(tenth > 1, NOWHERE, at + 10), at + 9)
 
 
-def unzigzag(value: Words) -> Integers:
+def unzigzag(value: Uint64s) -> Integers:
     """Decode zigzag numbers to signed numbers."""
     return (value >> _ONE ^ (~(value & _ONE) + _ONE)).view(np.int64)
 

@@ -73,10 +73,10 @@ def pairs_of(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
     if isinstance(value, _ALONE) or not hasattr(value, "__len__"):
         refuse(path, f"{quoted(value)} is no dict")
     pairs: Iterable[Any] = value
-    found = [tuple(each) if isinstance(each, list | tuple) else () for each in pairs]
-    if any(len(each) != 2 for each in found):
+    tuples = [tuple(pair) if isinstance(pair, list | tuple) else () for pair in pairs]
+    if any(len(each) != 2 for each in tuples):
         refuse(path, f"{quoted(value)} is no dict, nor a list of pairs")
-    return found
+    return tuples
 
 
 # -- single values ---------------------------------------------------------------------------------

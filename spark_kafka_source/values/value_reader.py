@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.records.types import Bytes
-from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.decoding import Decoded
-from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.rows import Encoded
 from spark_kafka_source.values.schema_text import SchemaText
 
 
@@ -32,17 +31,18 @@ class ValueReader(Protocol):
         and `UnresolvableError` if no value of that schema can be read.
         """
 
-    def decode(
-        self,
-        programs: Sequence[Any],
-        data: Bytes | Octets,
-        starts: Integers,
-        ends: Integers,
-        *,
-        null: Mask | None = None,
-        program_of: Integers | None = None,
-    ) -> Decoded:
-        """Decode `data[starts[row]:ends[row]]`, each row with the program it has in `program_of`.
+    def decode(self, programs: Sequence[Any], encoded: Encoded) -> Decoded:
+        """Decode the values, each with its program. Never raises because of the bytes."""
 
-        A row without a program has -1, and is bad. Never raises because of the bytes.
-        """
+
+def decode_column(reader: ValueReader, column: pa.BinaryArray, writer: SchemaText) -> Decoded:
+    """Decode a column whose values were written with one schema, without framing.
+
+    Raises `SchemaError` for an unusable schema.
+    """
+    program = reader.program(writer)
+    _, offsets, data = column.buffers()
+    first, last = column.offset, column.offset + len(column) + 1
+    bounds = np.frombuffer(offsets, np.int32)[first:last].astype(np.int64)
+    null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    return reader.decode([program], Encoded(data or b"", bounds[:-1], bounds[1:], null=null))

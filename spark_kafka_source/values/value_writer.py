@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.plain_types import as_plain
-from spark_kafka_source.values.errors import SchemaError
+from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError
 
 
 class ValueWriter(Protocol):
@@ -46,8 +46,15 @@ class ValueWriter(Protocol):
         """
 
 
-def deepest(type_at: Callable[[int], pa.DataType], most: int) -> pa.DataType:
-    """Return the type at the greatest depth up to `most` at which it has not too many columns."""
+def deepest(
+    whole: Callable[[], pa.DataType], type_at: Callable[[int], pa.DataType], most: int
+) -> pa.DataType:
+    """Return the whole type, or for one that contains itself the type at some depth.
+
+    It is the greatest depth up to `most` at which the type has not too many columns.
+    """
+    with suppress(RecursiveTypeError):
+        return whole()
     for depth in range(most, 1, -1):
         with suppress(SchemaError):
             return type_at(depth)

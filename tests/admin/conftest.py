@@ -1,12 +1,14 @@
 """An in-memory broker of three nodes with some groups, and an admin client."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from spark_kafka_source import KafkaAdmin
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
+from tests.client.clock import Clock, deadlines_by
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 
@@ -37,4 +39,15 @@ def broker() -> Iterator[MemoryBroker]:
 @pytest.fixture
 def admin(broker: MemoryBroker) -> Iterator[KafkaAdmin]:
     with KafkaAdmin(bootstrap_servers=address(broker), retry_backoff_ms=0) as admin:
+        yield admin
+
+
+@pytest.fixture
+def hasty(broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaAdmin]:
+    """Return an admin client with 300 ms for each call. Only its pauses count, not the answers."""
+    deadlines_by(clock := Clock(), monkeypatch)
+    little: dict[str, Any] = {"default_api_timeout_ms": 300, "retry_backoff_ms": 1}
+    with KafkaAdmin(bootstrap_servers=address(broker), **little) as admin:
+        monkeypatch.setattr(admin.client, "_block", clock.block)
+        admin.list_topics()
         yield admin

@@ -32,11 +32,13 @@ from spark_kafka_source.protocol.messages.group_admin import (
     OffsetDeleteRequest,
 )
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import T0
-from tests.memory_broker import MemoryBroker
 
 CODES = [error for error in ERRORS.values() if error.code] + [error_code(999)]
 NOT_FOUND, NOT_EMPTY = "GROUP_ID_NOT_FOUND", {"NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID"}
+
+SETTING = {"retention.ms": 5}
 
 CALLS: dict[type[Request[Any]], Callable[[KafkaAdmin], object]] = {
     ListGroupsRequest: lambda admin: admin.list_groups(),
@@ -54,7 +56,7 @@ OF_TOPICS: dict[type[Request[Any]], Callable[[KafkaAdmin], object]] = {
     ),
     DeleteTopicsRequest: lambda admin: admin.delete_topic("d"),
     DescribeConfigsRequest: lambda admin: admin.describe_configs(["t"]),
-    IncrementalAlterConfigsRequest: lambda admin: only(admin.alter_configs({"t": {"a": 1}})),
+    IncrementalAlterConfigsRequest: lambda admin: only(admin.alter_configs({"t": SETTING})),
 }
 
 

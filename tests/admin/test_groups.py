@@ -30,9 +30,9 @@ from spark_kafka_source.protocol.messages.group_admin import (
     OffsetDeleteRequest,
 )
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.testing.memory import KAFKA_2_1, MemoryBroker
 from tests.admin.conftest import T0, T1, U0, address, fill
 from tests.groups.members import member
-from tests.memory_broker import KAFKA_2_1, MemoryBroker
 
 
 def test_all_brokers_are_asked_for_their_groups(broker: MemoryBroker, admin: KafkaAdmin) -> None:

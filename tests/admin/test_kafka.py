@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from spark_kafka_source import KafkaAdmin, Shift
 from spark_kafka_source.admin import GroupNotEmptyError, GroupNotFoundError, PartitionLag
-from spark_kafka_source.admin.targets import Target
+from spark_kafka_source.admin.reset_targets import Target
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
@@ -95,6 +95,8 @@ def active(kafka: LocalKafka) -> Iterator[dict[str, Members]]:
                     "group.protocol": protocol,
                     "client.id": f"{protocol}-{number}",
                     "enable.auto.commit": False,
+                    # Nobody polls while the tests run.
+                    "max.poll.interval.ms": 3_600_000,
                 }
                 if protocol == "classic":
                     settings["heartbeat.interval.ms"] = 200

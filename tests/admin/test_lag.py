@@ -7,9 +7,9 @@ from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, address, fill
-from tests.memory_broker import MemoryBroker
 
 
 def test_every_partition_that_a_group_has_committed(admin: KafkaAdmin) -> None:

@@ -15,8 +15,8 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.protocol.declaration import Versions
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.records.encode import Record
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import T0, T1, U0
-from tests.memory_broker import MemoryBroker
 
 TIME_MS = 1_700_000_000_000
 

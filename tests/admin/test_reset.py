@@ -1,5 +1,6 @@
 """Resets of offsets: targets, the limits of the log, and no reset of a group with members."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin, Shift
 from spark_kafka_source.admin import GroupNotEmptyError
+from spark_kafka_source.admin.reset_targets import timestamp_of
 from spark_kafka_source.errors import BrokerError, ConfigurationError, LocalError, error_named
 from spark_kafka_source.protocol.messages.group_admin import (
     ListedGroup,
@@ -15,9 +17,9 @@ from spark_kafka_source.protocol.messages.group_admin import (
 )
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.records import Record
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, T1, U0
-from tests.memory_broker import MemoryBroker
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)
@@ -78,11 +80,24 @@ def test_a_log_has_bounds(broker: MemoryBroker, admin: KafkaAdmin) -> None:
     assert (row.new_offset, row.note) == (2, "-5 is before the start of the log")
 
 
-@pytest.mark.parametrize("to", ["yesterday", "P", "PT", "2026-13-01", "", "PT1X", "9" * 5000])
+@pytest.mark.parametrize(
+    "to", ["yesterday", "P", "PT", "2026-13-01", "", "PT1X", "9" * 18, "9" * 5000]
+)
 def test_what_is_no_target_is_refused(broker: MemoryBroker, admin: KafkaAdmin, to: str) -> None:
     with pytest.raises(ConfigurationError, match=r"Option 'to': found .* Give 'earliest'"):
         admin.reset_offsets("g", to, ["t"])
     assert not broker.seen
+
+
+@pytest.mark.parametrize("number", [NOON_MS, NOON_MS // 1000])
+def test_what_is_advised_for_a_number_is_the_time_that_it_means(
+    admin: KafkaAdmin, number: int
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        admin.reset_offsets("g", str(number), ["t"])
+    (advised,) = re.findall(r"write '(.+?)'", str(refused.value))
+    assert timestamp_of(advised) == NOON_MS
+    assert new(admin, advised)
 
 
 def test_partitions_that_are_not_there(admin: KafkaAdmin) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.errors import TopicNotFoundError
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 
 
 def test_partitions_and_their_offsets(broker: MemoryBroker, admin: KafkaAdmin) -> None:

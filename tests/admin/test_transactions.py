@@ -29,9 +29,9 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
 )
 from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address
-from tests.memory_broker import Action, MemoryBroker
 from tests.producer.transactional import begin_as
 
 

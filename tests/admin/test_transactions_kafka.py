@@ -15,7 +15,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 pytestmark = pytest.mark.kafka
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 
 
 @pytest.fixture
@@ -33,7 +33,11 @@ def where(kafka: LocalKafka, topic: str) -> TopicPartition:
 def begun(kafka: LocalKafka, name: str, where: TopicPartition) -> Any:
     """Return another library's producer with an open transaction and a record in it."""
     servers = kafka.bootstrap_servers
-    producer = Producer({"bootstrap.servers": servers, "transactional.id": name})
+    # Kafka's tools begin in JVMs of their own, while the transaction is open.
+    most_ms = 900_000
+    producer = Producer(
+        {"bootstrap.servers": servers, "transactional.id": name, "transaction.timeout.ms": most_ms}
+    )
     producer.init_transactions(PATIENCE_SECONDS)
     producer.begin_transaction()
     producer.produce(where.topic, b"x", partition=where.partition)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.java_program import JavaProgram, run_java
+from tools.java_program import JavaProgram, run_java
 
 Row = dict[str, str]
 

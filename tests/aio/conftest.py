@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from spark_kafka_source.aio import hold
-from tests.consumer.conftest import broker, client, log
 
-__all__ = ["broker", "client", "log"]
+
+@pytest.fixture(autouse=True)
+def _unhurried(unhurried: None) -> None:
+    """See `tests/fixtures.py`."""
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What differs in an `AIOProducer`: a call that waits lets other tasks go on."""
 
 import asyncio
+import contextlib
 import inspect
 from functools import partial
 from typing import Any
@@ -9,16 +10,22 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source import AIOProducer, KafkaProducer
-from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, error_named
+from spark_kafka_source.errors import (
+    BootstrapError,
+    ClosedError,
+    KafkaError,
+    KafkaTimeoutError,
+    error_named,
+)
 from spark_kafka_source.producer import UnknownPartitionError, UnsendableRecordError
-from spark_kafka_source.producer.transaction import TransactionStateError
+from spark_kafka_source.producer.errors import TransactionStateError
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
 from tests.aio.conftest import others
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
 from tests.producer.writing import values
 
-MOST_SECONDS = 30
+MOST_SECONDS = 60
 QUICK: dict[str, Any] = {"linger_ms": 0, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
 
 
@@ -187,7 +194,11 @@ def test_a_full_buffer_waits_beside_the_loop(broker: MemoryBroker) -> None:
     small = {"buffer_memory": 40_000, "max_request_size": 20_000, "max_block_ms": 300}
 
     async def write() -> int:
-        producer = writing(broker, delivery_timeout_ms=2_000, request_timeout_ms=500, **small)
+        producer = writing(broker, delivery_timeout_ms=3_600_000, request_timeout_ms=500, **small)
+        known = list[Any]()
+        while not known:  # Afterwards only the buffer is waited for.
+            with contextlib.suppress(BootstrapError, KafkaTimeoutError):
+                known = await producer.partitions_for("t")
         sent = []
         with pytest.raises(KafkaTimeoutError, match="buffer_memory"):
             for _ in range(10):

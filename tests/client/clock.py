@@ -24,7 +24,7 @@ class Clock:
 
     def block(self, wait: Wait) -> None:
         """Wait for an answer. A mere pause of a conversation only advances the clock."""
-        if wait.things:
+        if wait.sockets:
             wait.block()
         else:
             self.pauses.append(wait.until.remaining_seconds())

@@ -6,29 +6,30 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
+from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.client.arguments import Vocabulary, numbered
-from spark_kafka_source.client.without_effect import (
-    DONE_ANYWAY,
-    FIGURES,
-    MEANT_BY_OTHERS,
-    OF_CONSUMERS,
-    OF_PRODUCERS,
-    WITHOUT_EFFECT,
-)
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Option, Options, Settings, named
+from spark_kafka_source.options.judgement import OtherNames
+from spark_kafka_source.options.kinds import string
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.spelling import spelt
+
+
+def _options(*names: str) -> Options:
+    return named(*(Option(name, string()) for name in names))
+
 
 VOCABULARY = Vocabulary(
     kind="reader",
-    known=frozenset({"kafka.a.b", "kafka.c.Dee", "kafka.e"}),
-    without_effect={"kafka.x": "'kafka.a.b' does it"},
-    refused={"kafka.y": "Give 'kafka.c.Dee'"},
-    done_anyway={"kafka.x": "yes", "kafka.y": ""},
-    meant={"kafka.q": "kafka.e"},
-    instead={"kafka.w": "Ask for it"},
+    known=_options("kafka.a.b", "kafka.c.Dee", "kafka.e"),
+    others=lambda: OtherNames(
+        reasons={"kafka.x": "'kafka.a.b' does it"},
+        refused={"kafka.y": "Give 'kafka.c.Dee'"},
+        done={"kafka.x": "yes", "kafka.y": ""},
+        meant={"kafka.q": "kafka.e"},
+        instead={"kafka.w": "Ask for it"},
+    ),
 )
 
 
@@ -118,22 +119,11 @@ def test_a_client_id_that_is_given_stays() -> None:
     assert second == f"spark-kafka-source-g-{number + 1}"
 
 
-def test_each_name_has_one_reason() -> None:
-    reasons = [WITHOUT_EFFECT, FIGURES, OF_CONSUMERS, OF_PRODUCERS]
-    assert sum(map(len, reasons)) == len({name for each in reasons for name in each})
-    assert not CLIENT_OPTIONS & (WITHOUT_EFFECT.keys() | FIGURES.keys())
-    assert set(MEANT_BY_OTHERS.values()) <= CLIENT_OPTIONS
-    assert DONE_ANYWAY.keys() - {"kafka.interceptor.classes"} <= {*WITHOUT_EFFECT, *FIGURES}
-
-
 OWN = Vocabulary(
     kind="reader",
-    known=frozenset({"kafka.a.b"}),
-    without_effect={},
-    refused={},
-    done_anyway={},
-    meant={},
-    own=frozenset({"value.format", "badRecords"}),
+    known=_options("kafka.a.b"),
+    others=OtherNames,
+    own=_options("value.format", "badRecords"),
 )
 
 

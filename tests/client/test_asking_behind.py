@@ -20,6 +20,7 @@ from spark_kafka_source.net import (
     wait_for,
     wait_of_all,
 )
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
@@ -31,29 +32,17 @@ from spark_kafka_source.protocol.messages.metadata import (
 )
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory.cluster import RefusedError
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker
-from tests.memory_broker.cluster import RefusedError
-from tests.net.ports import LOOPBACK, black_hole, refused_port
 from tests.net.session_clock import sessions_by_own_clock
+from tools.ports import LOOPBACK, black_hole, refused_port
+
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 1})
 
 T0 = TopicPartition("t", 0)
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t")
-        yield broker
-
-
-@pytest.fixture
-def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
-    with KafkaClient(broker.config()) as client:
-        yield client
 
 
 def in_time() -> Deadline:
@@ -69,7 +58,7 @@ def behind(client: KafkaClient, broker: Broker, most: int = 5) -> Asked[Metadata
 
 
 def sent(asked: Asked[Any]) -> Asked[Any]:
-    eventually(lambda: asked.is_here() or asked.is_sent)
+    eventually(lambda: asked.advance() or asked.is_sent)
     assert asked.is_sent
     return asked
 
@@ -97,7 +86,7 @@ def test_requests_share_a_connection_as_far_as_they_may(
     asked.append(behind(client, to))
     assert not client.connections.has_room(to.address, 5)
     assert client.connections.has_room(to.address, 6)
-    assert not any(each.is_here() for each in asked)
+    assert not any(each.advance() for each in asked)
     held.release()
     for each in reversed(asked):
         assert isinstance(each.answer(), MetadataResponse)
@@ -135,7 +124,7 @@ def test_what_another_request_has_read_in_vain_is_dry(
     first, second = several(broker, client, to, 2)
     before = time.monotonic()
     assert not second.is_dry_since(before), "nobody has read"
-    assert not first.is_here()
+    assert not first.advance()
     assert second.is_dry_since(before)
     assert not second.is_dry_since(time.monotonic() + 1)
     held.release()
@@ -147,7 +136,7 @@ def test_what_another_request_has_read_in_vain_is_dry(
 def test_a_closed_connection_is_not_dry(broker: MemoryBroker, client: KafkaClient) -> None:
     broker.hold(MetadataRequest)
     first, second = several(broker, client, node(broker), 2)
-    assert not first.is_here()
+    assert not first.advance()
     assert second.is_dry_since(0)
     first.give_up("tried")
     assert not second.is_dry_since(0), "it has an error to raise"
@@ -158,7 +147,7 @@ def test_a_request_without_an_answer_is_not_dry(broker: MemoryBroker, client: Ka
     to = node(broker)
     (first,) = several(broker, client, to, 1)
     one_way = client.ask(ProduceRequest(None, 0, 1_000, []), to, in_time(), most_in_flight=5)
-    assert not first.is_here()
+    assert not first.advance()
     assert not one_way.is_dry_since(0)
 
 
@@ -212,10 +201,10 @@ def test_what_waits_for_several_returns_once_one_is_here(
     held = broker.hold(MetadataRequest)
     asked = several(broker, client, node(broker), 3)
     client.run(wait_for(asked, Deadline.after_ms(1)))
-    assert not any(each.is_here() for each in asked)
+    assert not any(each.advance() for each in asked)
     held.release()
-    while not all(each.is_here() for each in asked):
-        waiting = [each for each in asked if not each.is_here()]
+    while not all(each.advance() for each in asked):
+        waiting = [each for each in asked if not each.advance()]
         client.run(wait_for(waiting, in_time()))
 
 
@@ -244,7 +233,7 @@ def test_a_connection_that_is_cut_fails_all_on_it_and_the_next_has_another(
     assert behind(client, node(broker)).answer()
 
 
-def test_whoever_is_given_up_takes_along_those_behind_it(
+def test_a_request_that_is_given_up_ends_the_requests_behind_it(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     broker.hold(MetadataRequest)
@@ -253,7 +242,7 @@ def test_whoever_is_given_up_takes_along_those_behind_it(
     for each in (first, second, third):
         with pytest.raises(RequestTimeoutError, match="nobody wants it any more waiting for an an"):
             each.answer()
-    assert client.contacts.is_suspect(broker.address())
+    assert client.history.is_suspect(broker.address())
 
 
 def test_a_request_whose_time_is_up_takes_along_the_others(
@@ -261,10 +250,9 @@ def test_a_request_whose_time_is_up_takes_along_the_others(
 ) -> None:
     broker.hold(MetadataRequest)
     (first,) = several(broker, client, node(broker), 1)
-    impatient = client.ask(
-        MetadataRequest(topics=[]), node(broker), Deadline.after_ms(20), most_in_flight=5
-    )
-    eventually(impatient.is_over)
+    impatient = sent(behind(client, node(broker)))
+    impatient.deadline = Deadline.after_ms(0)
+    assert impatient.is_over()
     for each in (impatient, first):
         with pytest.raises(RequestTimeoutError, match="timed out waiting for an answer"):
             each.answer()
@@ -291,7 +279,7 @@ def test_a_broker_that_cannot_be_reached_is_told_by_the_answer(client: KafkaClie
 def test_a_broker_that_says_nothing_is_not_waited_for(client: KafkaClient) -> None:
     with black_hole() as silent:
         asked = behind(client, Broker(9, silent))
-        assert not asked.is_here()
+        assert not asked.advance()
         assert asked.is_silent
         assert not asked.is_sent
         asked.give_up("it is enough")

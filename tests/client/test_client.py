@@ -1,7 +1,6 @@
 """Requests by role: leaders, coordinators, throttling, idle connections, `close`."""
 
 import threading
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,27 +37,17 @@ from spark_kafka_source.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.testing.memory import ONE_TRY, Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.client.clock import Clock, deadlines_by
-from tests.memory_broker import ONE_TRY, Action, MemoryBroker
-from tests.net.ports import LOOPBACK, refused_port
+from tests.consumer.consumers import eventually
+from tools.ports import LOOPBACK, refused_port
+
+pytestmark = pytest.mark.memory(nodes=3, topics={"t": 3})
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 GROUP = CoordinatorKey.of_group("g")
 TRANSACTION = CoordinatorKey.of_transaction("g")
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(3) as broker:
-        broker.create_topic("t", 3)
-        yield broker
-
-
-@pytest.fixture
-def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
-    with KafkaClient(broker.config()) as client:
-        yield client
 
 
 def leader(client: KafkaClient, where: TopicPartition) -> int:
@@ -89,7 +78,7 @@ def coordinator(client: KafkaClient, key: CoordinatorKey = GROUP) -> int:
     async def attempt(deadline: Deadline) -> int:
         return (await client.coordinator(key, deadline)).node_id
 
-    return client.run(client.retrying("FindCoordinator", attempt, timeout_ms=5_000))
+    return client.run(client.retrying("FindCoordinator", attempt, timeout_ms=60_000))
 
 
 # -- leaders ---------------------------------------------------------------------------------------
@@ -361,7 +350,9 @@ def test_a_connection_that_was_closed_for_idleness_is_replaced_unnoticed(
 ) -> None:
     ask_leader(client, T0)
     broker.forget()
+    (idle,) = client.connections._open[broker.address()]
     broker.hang_up(0)
+    eventually(lambda: not idle.usable)
     ask_leader(client, T0)
     assert [type(seen.request) for seen in broker.seen] == [ApiVersionsRequest, ListOffsetsRequest]
 
@@ -393,7 +384,7 @@ def raised_by(call: Any) -> tuple[threading.Thread, list[KafkaError]]:
 
 
 def ended(thread: threading.Thread) -> bool:
-    thread.join(20)
+    thread.join(60)
     return not thread.is_alive()
 
 

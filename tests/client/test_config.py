@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import SECURITY_OPTIONS, Address, ConnectionSettings
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 
 SERVERS = {"kafka.bootstrap.servers": "a:1"}
 
@@ -34,7 +34,7 @@ def test_defaults_are_those_of_kafka() -> None:
 
 
 def test_every_setting_is_read() -> None:
-    options = CLIENT_OPTIONS - SECURITY_OPTIONS
+    options = CLIENT_OPTIONS.keys() - SECURITY_OPTIONS.keys()
     numbers = sorted(name for name in options if name.endswith((".ms", ".bytes")))
     values = {name: str(1000 + number) for number, name in enumerate(numbers)}
     found = ClientConfig.from_settings(Settings(SERVERS | values | {"kafka.client.id": "me"}))

@@ -1,7 +1,5 @@
 """Connections of a client: more of them come for many questions at once, and go after them."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from spark_kafka_source.client import Asked, Broker, KafkaClient
@@ -14,29 +12,17 @@ from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker
 
 MANY = 8
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
-    with KafkaClient(broker.config()) as client:
-        yield client
 
 
 def ask(client: KafkaClient, broker: MemoryBroker) -> Asked[MetadataResponse]:
     """Send a question, and leave its answer to come."""
     deadline = Deadline.after_ms(30_000)
     asked = client.ask(MetadataRequest(topics=[]), Broker(0, broker.address()), deadline)
-    eventually(lambda: asked.is_here() or asked.is_sent)
+    eventually(lambda: asked.advance() or asked.is_sent)
     assert asked.is_sent
     return asked
 
@@ -126,7 +112,7 @@ def test_after_a_ctrl_c_within_an_answer_nobody_waits_for_the_rest(
         patched.setattr(Exchange, "response", ctrl_c)
         held.release()
         asked.answer()
-    assert asked.is_here()
+    assert asked.advance()
     with pytest.raises(ConnectionFailedError):
         asked.answer()
     assert ask(client, broker).answer().brokers

@@ -2,16 +2,18 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from spark_kafka_source import KafkaConsumer, KafkaMetric, KafkaProducer, MetricsReporter
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import T0, T1, consuming, fill, polled
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(topics={"t": 2})
 
 NOWHERE: dict[str, Any] = {"bootstrap_servers": "127.0.0.1:1"}
 LOGIN: dict[str, Any] = {
@@ -21,13 +23,6 @@ LOGIN: dict[str, Any] = {
     "sasl_password": "hush",
 }
 TOTAL = "records-consumed-total"
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t", 2)
-        yield broker
 
 
 class Noting(MetricsReporter):

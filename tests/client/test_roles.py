@@ -1,6 +1,6 @@
 """Questions about many keys to the brokers that have a role for them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -18,25 +18,14 @@ from spark_kafka_source.protocol.messages.group_admin import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3, coordinators={"a": 0, "b": 1, "c": 1})
 
 A, B, C = (CoordinatorKey.of_group(each) for each in "abc")
 OLD = 5
 """A version whose answer has no error for a group that does not exist."""
 DENIED = error_named("GROUP_AUTHORIZATION_FAILED")
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(3) as broker:
-        broker.cluster.coordinators.update(a=0, b=1, c=1)
-        yield broker
-
-
-@pytest.fixture
-def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
-    with KafkaClient(broker.config()) as client:
-        yield client
 
 
 def describe(keys: Sequence[CoordinatorKey]) -> DescribeGroupsRequest:
@@ -125,10 +114,10 @@ def test_of_a_silent_coordinator_no_more_groups_are_asked_about_than_needed(
     broker: MemoryBroker, client: KafkaClient
 ) -> None:
     silent = Broker(1, broker.address(1))
-    assert client.run(COORDINATOR.is_still(client, silent, [A, B, C]))
+    assert client.run(COORDINATOR.keeps_role(client, silent, [A, B, C]))
     assert [each.key for each in broker.requests(FindCoordinatorRequest)] == ["a", "b"]
     broker.cluster.coordinators.update(b=2, c=0)
-    assert not client.run(COORDINATOR.is_still(client, silent, [B, C]))
+    assert not client.run(COORDINATOR.keeps_role(client, silent, [B, C]))
     assert [each.node_id for each in map(client.cluster.coordinators.get, (B, C)) if each] == [2, 0]
 
 

@@ -1,7 +1,5 @@
 """TLS and SASL of a client: it tries all servers, without useless retries."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from spark_kafka_source.client import Broker, KafkaClient
@@ -13,13 +11,15 @@ from spark_kafka_source.net import (
     Deadline,
     SecuritySettings,
 )
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory.cluster import RefusedError
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
-from tests.memory_broker.cluster import RefusedError
-from tests.net.ports import LOOPBACK, refused_port
+from tools.ports import LOOPBACK, refused_port
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 
 def security(password: str) -> ConnectionSettings:
@@ -39,10 +39,9 @@ def plain(said: list[bytes]) -> bytes | None:
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.cluster.mechanisms["PLAIN"] = plain
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    broker.cluster.mechanisms["PLAIN"] = plain
+    return broker
 
 
 def all_topics(client: KafkaClient) -> object:

@@ -9,7 +9,7 @@ import pytest
 
 from spark_kafka_source.client.sensor import Sensor, SensorConfig
 from tests.client.clock import Clock
-from tests.java_program import JavaProgram, run_java
+from tools.java_program import JavaProgram, run_java
 
 _STEP_SECONDS = 0.125  # Exact in binary, so that the edges of windows are the same.
 

@@ -72,7 +72,9 @@ def made(given: Any, method: str = DESERIALIZE) -> Any:
         (OfHeaders(), b"a", ("t", HEADERS, b"a")),
     ],
 )
-def test_functions_and_objects_get_what_they_take(given: Any, data: bytes, expected: Any) -> None:
+def test_functions_and_objects_get_the_arguments_of_their_signature(
+    given: Any, data: bytes, expected: Any
+) -> None:
     assert made(given).call("t", HEADERS, data) == expected
 
 
@@ -115,7 +117,7 @@ def test_kafkas_own_have_names_here(name: str, value: object, data: bytes) -> No
 
 
 @pytest.mark.parametrize(("name", "_", "data"), [*NUMBERS, ("Boolean", True, b"\2")])
-def test_kafkas_own_take_no_other_bytes(name: str, _: object, data: bytes) -> None:
+def test_deserializers_of_kafka_refuse_other_bytes(name: str, _: object, data: bytes) -> None:
     wrong = data if name == "Boolean" else data + b"\0"
     with pytest.raises((struct.error, KeyError)):
         made(f"{name}Deserializer").call("t", (), wrong)

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
@@ -13,8 +14,8 @@ import psutil
 import pyspark
 
 from spark_kafka_source.testing.child import Child
-from tests.consumer.consumers import eventually
-from tests.net.ports import LOOPBACK
+from tools.ports import LOOPBACK
+from tools.traffic import wait_until
 
 _DEPLOY = "org.apache.spark.deploy"
 _HOME = Path(pyspark.__file__).parent
@@ -50,7 +51,7 @@ class StandaloneCluster:
     def _start_all(self) -> None:
         self.directory.mkdir(parents=True)
         self._start("master", f"{_DEPLOY}.master.Master", "--port", "0")
-        eventually(lambda: _URL.search(self.log("master")) is not None)
+        wait_until(lambda: _URL.search(self.log("master")) is not None)
         found = _URL.search(self.log("master"))
         assert found is not None
         self.url = found[1]
@@ -64,13 +65,14 @@ class StandaloneCluster:
         before = self.log("master").count("Registering worker")
         options = ["--cores", "1", "--memory", "600m", "--work-dir", str(work), self.url]
         self._start(name, f"{_DEPLOY}.worker.Worker", *options)
-        eventually(lambda: self.log("master").count("Registering worker") > before)
+        wait_until(lambda: self.log("master").count("Registering worker") > before)
 
     def kill_worker(self, number: int) -> None:
         """Kill a worker with all that it has started: its executors and their Python."""
         name = f"worker-{number}"
         for each in reversed(self._processes_of(name)):
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # A Python worker may end by itself.
+                each.kill()
         self._children.pop(name).close()
 
     def kill_executor(self) -> None:

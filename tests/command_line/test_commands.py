@@ -4,7 +4,7 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import pytest
 
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.records import Record
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import T0, T1, U0, address, fill
 from tests.groups.members import member
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 NOON_MS = 1_777_896_000_000
 Run = Callable[..., int]
@@ -22,10 +24,9 @@ Expected = set[tuple[int, int]]
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        fill(broker)
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    fill(broker)
+    return broker
 
 
 @pytest.fixture
@@ -397,12 +398,13 @@ def test_nobody_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "1700000000"],
-            "Option '--to-datetime': found 1700000000, which is '1970-01-20T16:13:20.000Z' in "
-            "milliseconds. In seconds it is '2023-11-14T22:13:20.000Z'",
+            "Option '--to-datetime': found '1700000000'. For this time in seconds write "
+            "'2023-11-14T22:13:20.000Z'",
         ),
         (
             ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "1712101112345"],
-            "Option '--to-datetime': found '1712101112345', which in milliseconds is '2024-",
+            "Option '--to-datetime': found '1712101112345'. For this time in milliseconds "
+            "write '2024-",
         ),
     ],
 )

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.command_line import lines as reading
+from spark_kafka_source.command_line import input_lines as reading
+from spark_kafka_source.command_line.input_lines import LineError, Lines, read_lines
 from spark_kafka_source.command_line.line_columns import Parsed, from_json, plain
-from spark_kafka_source.command_line.lines import LineError, Piece, pieces
 
 LONGEST = 1 << 20
 
 
-def of_text(text: bytes, longest: int = LONGEST) -> list[Piece]:
-    return list(pieces(io.BytesIO(text), longest))
+def of_text(text: bytes, longest: int = LONGEST) -> list[Lines]:
+    return list(read_lines(io.BytesIO(text), longest))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_it_does_not_matter_where_they_are_cut(written: list[bytes], cut: int) -
         def read1(self, _: int | None = -1, /) -> bytes:
             return self.read(cut)
 
-    found = list(pieces(Slow(b"".join(written)), LONGEST))
+    found = list(read_lines(Slow(b"".join(written)), LONGEST))
     assert [line for piece in found for line in piece.lines] == expected
     firsts = [piece.first for piece in found]
     assert firsts == [1 + sum(len(each.lines) for each in found[:n]) for n in range(len(found))]
@@ -54,15 +54,15 @@ def test_it_does_not_matter_where_they_are_cut(written: list[bytes], cut: int) -
 
 def test_what_a_pipe_has_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each read takes a few bytes. Available lines do not wait for more."""
-    monkeypatch.setattr(reading, "PIECE_BYTES", 10)
+    monkeypatch.setattr(reading, "AT_ONCE_BYTES", 10)
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as stream, os.fdopen(write_end, "wb", buffering=0) as pipe:
         pipe.write(b"a\nb\nc\nd\ne\nf\ng")
-        found = pieces(stream, LONGEST)
-        assert next(found) == Piece(1, [b"a", b"b", b"c", b"d", b"e"])
-        assert next(found) == Piece(6, [b"f"])
+        found = read_lines(stream, LONGEST)
+        assert next(found) == Lines(1, [b"a", b"b", b"c", b"d", b"e"])
+        assert next(found) == Lines(6, [b"f"])
         pipe.close()
-        assert list(found) == [Piece(7, [b"g"])]
+        assert list(found) == [Lines(7, [b"g"])]
 
 
 def test_a_line_without_an_end_is_not_read_for_ever() -> None:
@@ -70,7 +70,7 @@ def test_a_line_without_an_end_is_not_read_for_ever() -> None:
         def read1(self, _: int | None = -1, /) -> bytes:
             return b"x" * 10
 
-    found = pieces(Endless(), 1000)
+    found = read_lines(Endless(), 1000)
     with pytest.raises(LineError, match=r"^Line 1: is longer than 1000 bytes$"):
         next(found)
 
@@ -85,7 +85,7 @@ def rows(parsed: Parsed) -> list[dict[str, Any]]:
 
 
 def test_a_line_is_a_value() -> None:
-    parsed = plain(None)(Piece(5, [b"a:b", b"", b"\xff"]))
+    parsed = plain(None)(Lines(5, [b"a:b", b"", b"\xff"]))
     assert rows(parsed) == [{"value": b"a:b"}, {"value": b""}, {"value": b"\xff"}]
     assert list(parsed.lines) == [5, 6, 7]
 
@@ -105,12 +105,12 @@ def test_a_line_is_a_value() -> None:
 def test_a_key_is_before_the_first_separator(
     separator: str, line: bytes, key: bytes, value: bytes
 ) -> None:
-    assert rows(plain(separator)(Piece(1, [line]))) == [{"key": key, "value": value}]
+    assert rows(plain(separator)(Lines(1, [line]))) == [{"key": key, "value": value}]
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_line_without_a_separator_ends_what_is_sent(count: int) -> None:
-    parsed = plain(":")(Piece(7, [b"k:v"] * count + [b"nothing", b"k:v"]))
+    parsed = plain(":")(Lines(7, [b"k:v"] * count + [b"nothing", b"k:v"]))
     assert rows(parsed) == [{"key": b"k", "value": b"v"}] * count
     assert str(parsed.error) == f"Line {7 + count}: has no ':' between a key and a value"
 
@@ -119,7 +119,7 @@ def test_a_line_without_a_separator_ends_what_is_sent(count: int) -> None:
 
 
 def of_json(*documents: object) -> Parsed:
-    return from_json(Piece(1, [json.dumps(each).encode() for each in documents]))
+    return from_json(Lines(1, [json.dumps(each).encode() for each in documents]))
 
 
 def test_all_that_a_record_has() -> None:
@@ -163,7 +163,7 @@ def test_what_no_line_has_is_no_column() -> None:
 
 def test_other_json_is_its_text() -> None:
     parsed = from_json(
-        Piece(1, [b'{"key": 7, "value": {"a": [1.10, true, "\\u00e4"]}}', b'{"value": [ ]}'])
+        Lines(1, [b'{"key": 7, "value": {"a": [1.10, true, "\\u00e4"]}}', b'{"value": [ ]}'])
     )
     assert rows(parsed) == [
         {"key": b"7", "value": '{"a":[1.10,true,"ä"]}'.encode()},
@@ -197,10 +197,10 @@ def test_bytes_are_in_base64(data: bytes) -> None:
 
 
 def test_blank_lines_are_passed_over() -> None:
-    parsed = from_json(Piece(3, [b"", b'{"value": "a"}', b" \r", b'{"value": "b"}\r']))
+    parsed = from_json(Lines(3, [b"", b'{"value": "a"}', b" \r", b'{"value": "b"}\r']))
     assert rows(parsed) == [{"value": b"a"}, {"value": b"b"}]
     assert list(parsed.lines) == [4, 6]
-    assert rows(from_json(Piece(1, [b""]))) == []
+    assert rows(from_json(Lines(1, [b""]))) == []
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_blank_lines_are_passed_over() -> None:
     ],
 )
 def test_what_is_no_record_is_an_error_of_its_line(line: bytes, reason: str) -> None:
-    parsed = from_json(Piece(9, [b'{"value": "a"}', line, b'{"value": "b"}']))
+    parsed = from_json(Lines(9, [b'{"value": "a"}', line, b'{"value": "b"}']))
     assert rows(parsed) == [{"value": b"a"}]
     assert str(parsed.error).startswith("Line 10: ")
     assert reason in str(parsed.error)
@@ -266,8 +266,8 @@ ANYTHING = st.recursive(
 
 @given(st.lists(ANYTHING.map(json.dumps).map(str.encode) | st.binary(max_size=20), max_size=4))
 def test_whatever_comes_is_records_or_an_error_of_its_line(written: list[bytes]) -> None:
-    parse: Callable[[Piece], Parsed]
+    parse: Callable[[Lines], Parsed]
     for parse in (from_json, plain(":"), plain(None)):
-        parsed = parse(Piece(1, written))
+        parsed = parse(Lines(1, written))
         assert parsed.columns.num_rows == len(parsed.lines)
         assert parsed.error is None or 1 <= parsed.error.first <= len(written)

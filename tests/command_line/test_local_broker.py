@@ -12,15 +12,15 @@ import pytest
 
 from spark_kafka_source.command_line.local_broker import _lines
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.testing.ports import free_ports
 from tests.command_line.test_process import (
     COMMAND,
-    ENVIRONMENT,
     TIMEOUT_SECONDS,
     ctrl_c_ends_processes,
     started,
 )
-from tests.net.ports import LOOPBACK, refused_port
-from tests.testing.processes import still_there
+from tests.testing.processes import ENVIRONMENT, still_there
+from tools.ports import LOOPBACK
 
 __all__ = ["ctrl_c_ends_processes"]
 
@@ -41,8 +41,7 @@ def directory_of(processes: list[psutil.Process]) -> Path:
     ],
 )
 def test_it_runs_until_a_signal_and_leaves_nothing(number: signal.Signals, status: int) -> None:
-    with refused_port() as port:
-        pass
+    (port,) = free_ports(1)
     words = ["local-broker", "--port", str(port), "--topic", "orders:3", "--topic", "more"]
     with started(*words, "--json") as process:
         assert process.stdout is not None

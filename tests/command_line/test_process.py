@@ -1,22 +1,20 @@
 """The process: its end by Ctrl-C, and by a reader that closes its pipe."""
 
-import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
 
 import pytest
 
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import address
-from tests.memory_broker import MemoryBroker
+from tests.testing.processes import running_python
 
 COMMAND = [sys.executable, "-m", "spark_kafka_source"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 300
+"""The longest life of a process. A busy machine needs a minute for a broker and some commands."""
 
 
 @pytest.fixture(autouse=True)
@@ -28,32 +26,15 @@ def ctrl_c_ends_processes() -> Iterator[None]:
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t")[0].append(*[b"value"] * 20_000)
-        broker.held_step_seconds = 0.01
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    broker.create_topic("t")[0].append(*[b"value"] * 20_000)
+    broker.held_step_seconds = 0.01
+    return broker
 
 
-@contextmanager
-def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run the command. A timeout kills it, which also ends the reads of its output."""
-    with subprocess.Popen(
-        [*COMMAND, *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-        cwd=Path(__file__).parents[2],
-    ) as process:
-        too_long = threading.Timer(TIMEOUT_SECONDS, process.kill)
-        too_long.start()
-        try:
-            yield process
-        finally:
-            too_long.cancel()
-            process.kill()
+def started(*words: str) -> AbstractContextManager["subprocess.Popen[str]"]:
+    """Run the command."""
+    return running_python("-m", "spark_kafka_source", *words, timeout_seconds=TIMEOUT_SECONDS)
 
 
 def test_it_follows_until_ctrl_c_and_ends_quietly(broker: MemoryBroker) -> None:

@@ -16,7 +16,7 @@ from spark_kafka_source.command_line.main import main
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.producer import BufferFullError, ProducerConfig
 from spark_kafka_source.records import Record, RowTooLargeError, UnencodableRowError
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import written
 
 BROKER_FAILED = KafkaTimeoutError("no answer from broker 1")

@@ -16,7 +16,8 @@ from confluent_kafka import TopicPartition as Position
 from spark_kafka_source import KafkaConsumer
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.command_line.test_process import COMMAND, ENVIRONMENT, TIMEOUT_SECONDS, started
+from tests.command_line.test_process import COMMAND, TIMEOUT_SECONDS, started
+from tests.testing.processes import ENVIRONMENT
 
 pytestmark = pytest.mark.kafka
 
@@ -140,7 +141,9 @@ def test_one_who_is_stopped_leaves_what_was_acknowledged(
     assert values == [str(each).encode() for each in range(end)]
 
 
-def test_what_no_broker_takes_is_said_with_its_line(kafka: LocalKafka, topic: str) -> None:
+def test_a_record_that_no_broker_accepts_is_named_with_its_line(
+    kafka: LocalKafka, topic: str
+) -> None:
     """The record is too large for the topic, but not for the producer: the broker refuses it."""
     kafka.create_topic(topic, configs={"max.message.bytes": "1000"})
     with started("produce", topic, "-b", kafka.bootstrap_servers) as process:

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.values import SchemaText, SchemaType, ValueReader, decode_column
 from spark_kafka_source.values.avro import TIME, AvroReader
 from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.typing import ProtobufTyping
 from tests.consumer.consumers import T0, consuming, poll_until
-from tests.memory_broker import MemoryBroker
 from tests.producer.writing import producing
 from tests.producer.writing import written as records_of
 from tests.values.avro_oracle import written

@@ -1,24 +1,25 @@
 """The commands `topics create`, `delete`, `alter` and `configs`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.protocol.declaration import Versions
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import address, fill
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 Run = Callable[..., tuple[int, list[str]]]
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        fill(broker)
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    fill(broker)
+    return broker
 
 
 @pytest.fixture
@@ -153,7 +154,9 @@ def test_a_topic_of_which_a_part_is_refused_is_not_altered_at_all(
 
 
 def test_a_dry_run_alters_nothing(broker: MemoryBroker, run: Run) -> None:
-    status, lines = run("topics", "alter", "t", "--partitions", "9", "--set", "a=b", "--dry-run")
+    status, lines = run(
+        "topics", "alter", "t", "--partitions", "9", "--set", "retention.ms=5", "--dry-run"
+    )
     assert (status, lines[1]) == (0, "t      no")
     assert len(broker.cluster.topics["t"].logs) == 2
     assert not broker.cluster.topic_settings.get("t")

@@ -17,13 +17,13 @@ from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
+from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import decided
 from tests.exactly_once.query import Query, Run
 from tests.exactly_once.steps import Step
-from tests.memory_broker import Action, MemoryBroker
-from tests.memory_broker.cluster import Pending
 
 Command = Callable[..., int]
 NOW_MS = 1_777_896_000_000
@@ -150,7 +150,9 @@ def test_all_that_is_known_for_programs(query: Query, run: Command, documents: D
     assert [each["query"] for each in documents()] == ["1234"]
 
 
-def test_those_in_another_state(query: Query, run: Command, documents: Documents) -> None:
+def test_only_transactions_in_the_given_states_are_listed(
+    query: Query, run: Command, documents: Documents
+) -> None:
     of_query = started(query)
     of_query.commit(0, of_query.write(0))
     assert run("list", "--json", "--state", "CompleteCommit", "--state", "CompleteAbort") == 0

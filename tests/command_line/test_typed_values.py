@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.values import SchemaText, SchemaType
 from spark_kafka_source.values.avro import AvroWriter
 from spark_kafka_source.values.json import JsonWriter
 from spark_kafka_source.values.protobuf import ProtobufWriter
 from spark_kafka_source.values.protobuf.text import compiled
-from tests.consumer.conftest import broker
-from tests.memory_broker import MemoryBroker
 from tests.producer.writing import written as records_of
 from tests.values.avro_oracle import written
 
-__all__ = ["broker"]
+pytestmark = pytest.mark.memory(nodes=3)
 
 AVRO = {"type": "record", "name": "E", "fields": [
     {"name": "id", "type": "long"},
@@ -307,7 +306,7 @@ def test_the_format_string_takes_texts(
     assert values(broker) == ["ä".encode()]
 
 
-def test_a_file_of_javas_clients_may_name_a_registry(
+def test_a_properties_file_of_java_clients_may_name_a_registry(
     broker: MemoryBroker, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker.create_topic("t")[0].append(b"\0\0\0\0\1x")

@@ -1,5 +1,6 @@
 """Consumers of an in-memory broker, and the records that they return."""
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -11,11 +12,12 @@ from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.consumer.rebalance_listener import ConsumerRebalanceListener
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
+"""The longest wait for anything that must come. Only a hang takes so long."""
 
 QUICK: dict[str, Any] = {
     "retry_backoff_ms": 1,
@@ -27,7 +29,9 @@ QUICK: dict[str, Any] = {
 IN_GROUP: dict[str, Any] = {
     "group_id": "g",
     "heartbeat_interval_ms": 20,
-    "session_timeout_ms": 5_000,
+    # A machine that is busy may keep the thread of a member from its heartbeats for seconds. Tests
+    # end sessions themselves: see `MemoryBroker.drop_member`.
+    "session_timeout_ms": 60_000,
     "enable_auto_commit": False,
 }
 
@@ -101,6 +105,24 @@ def eventually(done: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+def clients_threads(since: Collection[threading.Thread]) -> list[str]:
+    """Return the names of the clients' threads that began after these threads, and live."""
+    return [
+        each.name
+        for each in threading.enumerate()
+        if each not in since and each.name.startswith(("connecting to ", "group "))
+    ]
+
+
+def longer_and_longer(first_ms: int) -> Iterator[int]:
+    """Yield a time, then ten times and a hundred times as much.
+
+    For a test that waits until a time is over. On a busy machine the time may be over before the
+    test has come to what it tests. The test leaves the loop once it has come to that.
+    """
+    yield from (first_ms, 10 * first_ms, 100 * first_ms)
+
+
 def places(records: ConsumerRecords) -> list[Place]:
     return [(TopicPartition(each.topic, each.partition), each.offset) for each in records]
 
@@ -115,6 +137,15 @@ def fill(broker: MemoryBroker, where: TopicPartition, batches: int, size: int = 
     for _ in range(batches):
         start = log.end_offset
         log.append(*(str(start + each).encode() for each in range(size)))
+
+
+def forget_group(broker: MemoryBroker) -> None:
+    """Let the broker forget group `g` with its members, all requests and all controls."""
+    for node_id in broker.cluster.ports:  # So that nothing of the former members comes in.
+        broker.hang_up(node_id)
+    broker.cluster.groups.pop("g", None)
+    broker.cluster.consumer_groups.pop("g", None)
+    broker.forget()
 
 
 def fetches(broker: MemoryBroker) -> list[tuple[int, int, list[tuple[int, int]]]]:

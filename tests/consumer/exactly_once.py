@@ -1,4 +1,4 @@
-"""The example of docs/consumer.md: results and their offsets in one transaction of SQLite.
+"""The example of clients-in-detail.md: results and their offsets in one transaction of SQLite.
 
 As a program it counts words until it is killed, or until the words of all partitions are counted:
 `python -m tests.consumer.exactly_once servers topic partitions database [group]`.

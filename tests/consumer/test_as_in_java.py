@@ -14,8 +14,11 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.membership import ConsumerGroupHeartbeatRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
+from tests.consumer.consumers import PATIENCE_MS
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 BY_THE_BROKER = {"group_id": "g", "group_protocol": "consumer"}
@@ -34,7 +37,7 @@ def consuming(broker: MemoryBroker, **config: Any) -> Iterator[KafkaConsumer]:
 
 
 def poll_until_assigned(consumer: KafkaConsumer, *partitions: TopicPartition) -> None:
-    deadline = Deadline.after_ms(20_000)
+    deadline = Deadline.after_ms(PATIENCE_MS)
     while consumer.assignment() != set(partitions):
         assert not deadline.expired
         consumer.poll(timeout_ms=10)
@@ -112,7 +115,7 @@ def test_records_of_one_topic_and_where_to_go_on(broker: MemoryBroker) -> None:
         consumer.assign([T0, T1, U0])
         consumer.seek(U0, 1)
         found: dict[TopicPartition, OffsetAndMetadata] = {}
-        deadline = Deadline.after_ms(20_000)
+        deadline = Deadline.after_ms(PATIENCE_MS)
         while len(found) < 3 and not deadline.expired:
             records = consumer.poll(timeout_ms=1_000)
             assert records.next_offsets.keys() == set(records.partitions)

@@ -13,9 +13,11 @@ from spark_kafka_source.errors import ConfigurationError, CorruptRecordError
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.records import Record, encode_batch
 from spark_kafka_source.records.encode import with_crc
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import IN_GROUP, T0, T1, T2, consuming, fill, poll_until
-from tests.memory_broker import MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 BAD = b"bad"
 COMMITTING = IN_GROUP | {"enable_auto_commit": True}

@@ -20,8 +20,8 @@ from spark_kafka_source import KafkaConsumer, RecordDeserializationError, TopicP
 from spark_kafka_source.client.serde_arguments import DESERIALIZE, serde
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.java_program import JavaProgram, run_java
 from tests.values.avro_oracle import written
+from tools.java_program import JavaProgram, run_java
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java]
 
@@ -257,7 +257,9 @@ def test_records_of_any_time_come_as_objects_and_as_columns(
         *[("UUID", each) for each in (b"00000000-0000-0000-0000-000000000005", b"x")],
     ],
 )
-def test_those_with_a_name_here_make_the_same(java: JavaProgram, name: str, data: bytes) -> None:
+def test_named_deserializers_return_what_java_deserializers_return(
+    java: JavaProgram, name: str, data: bytes
+) -> None:
     found = serde("value_deserializer", f"{name}Deserializer", DESERIALIZE, {})
     assert found is not None
     try:

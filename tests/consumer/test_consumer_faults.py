@@ -25,6 +25,7 @@ from spark_kafka_source.protocol import Exchange
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from spark_kafka_source.testing.memory import KAFKA_2_1, MemoryBroker, PartitionLog
 from tests.consumer.consumers import (
     PATIENCE_MS,
     T0,
@@ -40,7 +41,9 @@ from tests.consumer.consumers import (
     poll_until,
     polled,
 )
-from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
+from tests.fixtures import silent_after
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 UNLISTED = error_code(999)
 CODES = [error for error in ERRORS.values() if error.code] + [UNLISTED]
@@ -424,6 +427,7 @@ def test_a_broker_is_not_silent_because_the_user_works_on_records_for_long(
     one: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(one, T0, 5)
+    silent_after(30_000, monkeypatch)
     monotonic = time.monotonic
     with consuming(one, T0, max_partition_fetch_bytes=1) as consumer:
         polled(consumer, 10)

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ from spark_kafka_source.groups import CommitFailedError, OffsetAndMetadata
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.protocol.messages.membership import LeaveGroupRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,
@@ -31,6 +32,7 @@ from tests.consumer.consumers import (
     T1,
     T2,
     Listener,
+    clients_threads,
     consuming,
     eventually,
     fill,
@@ -40,15 +42,8 @@ from tests.consumer.consumers import (
     poll_until,
     polled,
 )
-from tests.memory_broker import Action, MemoryBroker
 
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        broker.cluster.coordinators["g"] = 1
-        yield broker
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2}, coordinators={"g": 1})
 
 
 def committed(broker: MemoryBroker, where: TopicPartition = T0) -> int | None:
@@ -525,18 +520,18 @@ def test_by_itself_it_commits_nothing_where_it_must_not(broker: MemoryBroker) ->
 
 def test_close_is_bounded_while_the_coordinator_hangs(broker: MemoryBroker) -> None:
     fill(broker, T0, 1)
-    listener = Listener()
+    listener, before = Listener(), threading.enumerate()
     with consuming(broker, **IN_GROUP | {"enable_auto_commit": True}) as consumer:
         consumer.subscribe(["t"], listener=listener)
         polled(consumer, 10)
-        before = threading.active_count()
+        assert "group g" in clients_threads(before)
         for request_type in (OffsetCommitRequest, LeaveGroupRequest):
             broker.control(request_type, Action.SILENCE, times=None)
         began = time.monotonic()
         consumer.close(timeout_ms=300)
         assert time.monotonic() - began < PATIENCE_MS / 2000
         assert listener.said[-1] == ("revoked", {T0, T1})
-        eventually(lambda: threading.active_count() < before)
+        eventually(lambda: not clients_threads(before))
 
 
 def test_group_arguments_are_checked_at_once(broker: MemoryBroker) -> None:

@@ -17,9 +17,11 @@ from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import Codec, Record
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.consumer.consumers import QUICK
-from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.consumer.consumers import PATIENCE_MS, QUICK
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 PARTITIONS = [TopicPartition("t", each) for each in range(3)]
 REFUSALS = [
@@ -206,7 +208,7 @@ class Program:
         """Read all remaining records."""
         self.broker._controls.clear()
         self.consumer.resume(*self.position)
-        until_seconds = time.monotonic() + 20
+        until_seconds = time.monotonic() + PATIENCE_MS / 1000
         while any(self.left(each) for each in self.position):
             assert time.monotonic() < until_seconds, {e: self.left(e) for e in self.position}
             self.poll(PARTITIONS[0])

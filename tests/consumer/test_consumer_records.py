@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source import ConsumerRecord, ConsumerRecords
-from spark_kafka_source.consumer.consumer_records import Taken
+from spark_kafka_source.consumer.consumer_records import PartitionRecords
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS, TimestampType, schema
 from spark_kafka_source.records.columns import MAX_TIMESTAMP_MS
 from tests.consumer.consumers import T0, T1, T2
@@ -37,15 +37,17 @@ COLUMNS = st.lists(st.sampled_from(COLUMNS_WITH_HEADERS), min_size=1, unique=Tru
 
 
 @st.composite
-def taken(draw: st.DrawFn) -> Taken:
+def taken(draw: st.DrawFn) -> PartitionRecords:
     """Draw a part of a batch, as polls take them: often all of it, or a single record."""
     rows = draw(st.lists(ROWS, min_size=1, max_size=8))
     batch = pa.RecordBatch.from_pylist(rows, schema=schema(COLUMNS_WITH_HEADERS))
     start = draw(st.integers(0, len(rows) - 1))
-    return Taken(draw(st.sampled_from(PARTITIONS)), batch.slice(start, draw(st.integers(1, 8))))
+    return PartitionRecords(
+        draw(st.sampled_from(PARTITIONS)), batch.slice(start, draw(st.integers(1, 8)))
+    )
 
 
-def cell_by_cell(given: Taken, shown: Collection[str]) -> Iterator[ConsumerRecord]:
+def cell_by_cell(given: PartitionRecords, shown: Collection[str]) -> Iterator[ConsumerRecord]:
     """Read one cell after another, as `pa.Scalar` has them."""
     where, batch, _ = given
     for row in range(batch.num_rows):
@@ -67,7 +69,9 @@ def cell_by_cell(given: Taken, shown: Collection[str]) -> Iterator[ConsumerRecor
 
 @settings(deadline=None)
 @given(st.lists(taken(), max_size=4), COLUMNS)
-def test_whole_columns_are_the_records_cell_by_cell(parts: list[Taken], shown: Any) -> None:
+def test_whole_columns_are_the_records_cell_by_cell(
+    parts: list[PartitionRecords], shown: Any
+) -> None:
     parts.sort(key=lambda each: each.topic_partition)  # A poll takes one partition after another.
     records = ConsumerRecords(parts, shown)
     expected = [record for each in parts for record in cell_by_cell(each, shown)]
@@ -90,7 +94,7 @@ def test_each_record_has_a_list_of_headers_of_its_own() -> None:
     row = dict.fromkeys(COLUMNS_WITH_HEADERS) | {"offset": 0, "timestamp": 0, "timestampType": 0}
     batch = pa.RecordBatch.from_pylist([row, row], schema=schema(COLUMNS_WITH_HEADERS))
     for shown in (COLUMNS_WITH_HEADERS, ("value",)):
-        first, second = ConsumerRecords([Taken(T0, batch)], shown)
+        first, second = ConsumerRecords([PartitionRecords(T0, batch)], shown)
         assert first.headers == second.headers == []
         assert first.headers is not second.headers
 
@@ -101,4 +105,4 @@ def test_a_number_that_is_missing_is_no_other_number(name: str) -> None:
     rows = [row, row | {name: None}]
     batch = pa.RecordBatch.from_pylist(rows, schema=schema(COLUMNS_WITH_HEADERS))
     with pytest.raises(pa.ArrowInvalid):
-        list(ConsumerRecords([Taken(T0, batch)], COLUMNS_WITH_HEADERS))
+        list(ConsumerRecords([PartitionRecords(T0, batch)], COLUMNS_WITH_HEADERS))

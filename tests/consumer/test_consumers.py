@@ -1,7 +1,7 @@
 """The helpers of these tests lose no record while they wait."""
 
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import T0, consuming, fill, of, poll_all_until, poll_until, polled
-from tests.memory_broker import MemoryBroker
 
 
 def test_what_comes_while_a_test_waits_is_kept_for_it() -> None:

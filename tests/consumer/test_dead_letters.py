@@ -17,6 +17,7 @@ from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.consumer.consumers import (
     IN_GROUP,
     PATIENCE_MS,
@@ -28,8 +29,9 @@ from tests.consumer.consumers import (
     poll_until,
     polled,
 )
-from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.producer.writing import Written, answering, values, written
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 JSON: dict[str, Any] = {"value_format": "json", "value_schema": "id BIGINT"}
 LETTERS = {**JSON, "bad_records": "topic", "bad_records_topic": "dead"}

@@ -1,6 +1,5 @@
 """Results and offsets in one transaction, by a process that is killed repeatedly."""
 
-import os
 import random
 import signal
 import sqlite3
@@ -13,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from spark_kafka_source import KafkaConsumer
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer import exactly_once
 from tests.consumer.consumers import fill
-from tests.memory_broker import MemoryBroker
 
 PARTITIONS, RECORDS, KILLS = 2, 3_000, 10
 
@@ -42,23 +41,26 @@ def test_each_record_counts_once_whatever_is_killed(tmp_path: Path) -> None:
     with MemoryBroker() as broker:
         broker.held_step_seconds = 0.01
         broker.create_topic("t", PARTITIONS)
-        for partition in range(PARTITIONS):
-            fill(broker, TopicPartition("t", partition), RECORDS // PARTITIONS // 10)
         address = broker.address()
         servers = f"{address.host}:{address.port}"
         mid_way = 0
         for round_number in range(KILLS):
+            # Each process has records of its own: else a process that is killed late could leave
+            # nothing to those after it.
+            for partition in range(PARTITIONS):
+                fill(broker, TopicPartition("t", partition), RECORDS // PARTITIONS // KILLS // 10)
             before = counted(database)
             process = begin(servers, database, group="g" * (round_number % 2))
             while counted(database) == before and process.poll() is None:
                 time.sleep(0.005)
             time.sleep(chance.random() * 0.02)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            mid_way += 0 < sum(counted(database).values()) < RECORDS
+            process.kill()  # It may have ended by itself.
+            is_killed = process.wait() == -signal.SIGKILL
+            filled = (round_number + 1) * RECORDS // KILLS
+            mid_way += is_killed and sum(counted(database).values()) < filled
         assert mid_way > 0, "it was to be killed in the midst of it"
         with begin(servers, database, group="g") as process:
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=300) == 0
     each = RECORDS // PARTITIONS
     assert counted(database) == {str(n).encode(): PARTITIONS for n in range(each)}
 

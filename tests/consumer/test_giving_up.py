@@ -1,21 +1,22 @@
 """The commit before a revocation, and other events during this commit."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from spark_kafka_source.consumer.unread import Unread
+from spark_kafka_source.consumer.decoding import UnreadRecords
 from spark_kafka_source.groups.assignors import Assignment
 from spark_kafka_source.groups.classic import State
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.protocol.messages.membership import (
     LeaveGroupRequest,
 )
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,
+    PATIENCE_MS,
     T0,
     T1,
     consuming,
@@ -24,7 +25,8 @@ from tests.consumer.consumers import (
     poll_until,
     polled,
 )
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(topics={"t": 2, "u": 1})
 
 U0 = TopicPartition("u", 0)
 BY_ITSELF = IN_GROUP | {
@@ -33,14 +35,6 @@ BY_ITSELF = IN_GROUP | {
     "max_poll_records": 5,
 }
 COOPERATIVE = BY_ITSELF | {"partition_assignment_strategy": "cooperative-sticky"}
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t", 2)
-        broker.create_topic("u")
-        yield broker
 
 
 def committed(broker: MemoryBroker) -> dict[TopicPartition, int]:
@@ -73,13 +67,13 @@ def test_a_member_does_not_leave_before_its_commit_is_through(broker: MemoryBrok
         held = broker.hold(OffsetCommitRequest)
         consumer.commit_async({T0: 1})
         broker.gather("g")
-        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
+        poll_until(consumer, lambda: consumer._subscription._held_back is not None)
         position = consumer.position(T0)
         leaving = threading.Thread(target=consumer.unsubscribe)
         leaving.start()
         assert not broker.requests(LeaveGroupRequest)
         held.release()
-        leaving.join(20)
+        leaving.join(PATIENCE_MS / 1000)
     assert committed(broker)[T0] == position
 
 
@@ -102,7 +96,7 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
         polled(consumer, 15)
         held = broker.hold(OffsetCommitRequest)
         consumer.enforce_rebalance()
-        poll_until(consumer, lambda: consumer._subscription._giving_up is not None)
+        poll_until(consumer, lambda: consumer._subscription._held_back is not None)
         consumer.subscribe(["t"])
         held.release()
         membership = consumer._subscription._membership
@@ -116,7 +110,7 @@ def test_a_commit_of_a_step_that_was_not_taken_stands_for_no_other(
             ),
         )
         polled(consumer, 30)
-        assert consumer._subscription._giving_up is None
+        assert consumer._subscription._held_back is None
         position = consumer.position(T0)
     assert committed(broker)[T0] == position
 
@@ -126,10 +120,10 @@ def test_what_ctrl_c_kept_from_being_handed_out_is_not_committed(
 ) -> None:
     fill(broker, T0, 1)
     fill(broker, T1, 1)
-    taken: list[Unread] = []
-    take = Unread.take
+    taken: list[UnreadRecords] = []
+    take = UnreadRecords.next_records
 
-    def interrupted(unread: Unread, most: int) -> Any:
+    def interrupted(unread: UnreadRecords, most: int) -> Any:
         taken.append(unread)
         if unread is not taken[0]:
             raise KeyboardInterrupt
@@ -144,7 +138,7 @@ def test_what_ctrl_c_kept_from_being_handed_out_is_not_committed(
             return all(each.fetched for each in reading.positions)
 
         eventually(both_are_here)
-        monkeypatch.setattr(Unread, "take", interrupted)
+        monkeypatch.setattr(UnreadRecords, "next_records", interrupted)
         with pytest.raises(KeyboardInterrupt):
             consumer.poll(timeout_ms=0)
         monkeypatch.undo()

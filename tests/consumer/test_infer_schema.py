@@ -9,9 +9,11 @@ from spark_kafka_source import infer_schema
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.records import Record
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.values import SchemaError
-from tests.memory_broker import MemoryBroker
 from tests.registry.server import registry_server, version
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 AVRO = {"type": "record", "name": "E", "fields": [
     {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},

@@ -1,7 +1,7 @@
 """A Ctrl-C in a consumer's calls: nothing is lost or told wrongly, and the member leaves."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import count
 from typing import Any
@@ -17,6 +17,7 @@ from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
     LeaveGroupRequest,
 )
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,
@@ -26,12 +27,15 @@ from tests.consumer.consumers import (
     consuming,
     eventually,
     fill,
+    forget_group,
+    longer_and_longer,
     of,
     places,
     poll_until,
     polled,
 )
-from tests.memory_broker import Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2, "u": 1}, coordinators={"g": 1})
 
 U0 = TopicPartition("u", 0)
 HOUR_MS = 3_600_000
@@ -50,14 +54,10 @@ FOR_HOURS = {"request_timeout_ms": HOUR_MS, "default_api_timeout_ms": HOUR_MS}
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        broker.create_topic("u")
-        broker.cluster.coordinators["g"] = 1
-        fill(broker, T0, 1)
-        fill(broker, T1, 1)
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    fill(broker, T0, 1)
+    fill(broker, T1, 1)
+    return broker
 
 
 class Interrupted(Listener):
@@ -105,10 +105,20 @@ def check_has_left(broker: MemoryBroker, consumer: KafkaConsumer) -> None:
 
 
 def check_is_closed(broker: MemoryBroker, consumer: KafkaConsumer) -> None:
-    assert "group g" not in {each.name for each in threading.enumerate()}
+    wait_for_last_steps(broker)
     seen = len(broker.seen)
     consumer.close()
     assert len(broker.seen) == seen
+
+
+def wait_for_last_steps(broker: MemoryBroker) -> None:
+    """Wait until the member's thread has ended, and nothing that was sent can come in any more.
+
+    A Ctrl-C may end the wait for the thread, or for the answers to the last requests.
+    """
+    eventually(lambda: "group g" not in {each.name for each in threading.enumerate()})
+    for node_id in broker.cluster.ports:
+        broker.hang_up(node_id)
 
 
 def interrupt_at(
@@ -368,12 +378,16 @@ def test_a_commit_is_done_before_the_member_leaves(
 def test_a_commit_that_is_not_answered_leaves_time_to_leave(
     broker: MemoryBroker, config: dict[str, Any]
 ) -> None:
-    told: list[Exception | None] = []
-    with consuming(broker, **config, **FOR_HOURS) as consumer:
-        consumer.subscribe(["t"])
-        polled(consumer, 20)
-        broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
-        consumer.commit_async({T0: 7}, lambda _, error: told.append(error))
-        consumer.close(timeout_ms=500)
-        check_has_left(broker, consumer)
+    for timeout_ms in longer_and_longer(500):
+        told: list[Exception | None] = []
+        forget_group(broker)
+        with consuming(broker, **config, **FOR_HOURS) as consumer:
+            consumer.subscribe(["t"])
+            polled(consumer, 20)
+            broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
+            consumer.commit_async({T0: 7}, lambda _, error, told=told: told.append(error))
+            consumer.close(timeout_ms=timeout_ms)
+            if farewells(broker):
+                break
+    check_has_left(broker, consumer)
     assert [type(each) for each in told] == [ClosedError]

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,19 +10,14 @@ from spark_kafka_source.errors import KafkaTimeoutError
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
+from spark_kafka_source.testing.memory import Hold, MemoryBroker
 from tests.consumer.consumers import IN_GROUP, T0, consuming, fill, poll_until, polled
-from tests.memory_broker import Hold, MemoryBroker
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 HELD_SECONDS = 0.05
 SHORT_MS = 450
 TRIES = 20
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t")
-        yield broker
 
 
 def release_in_a_while(

@@ -14,8 +14,10 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest, OffsetFetchRequest
 from spark_kafka_source.protocol.messages.membership import JoinGroupRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import IN_GROUP, T0, consuming, eventually
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 NOWHERE = "127.0.0.1:1"
 

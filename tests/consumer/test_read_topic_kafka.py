@@ -99,7 +99,7 @@ def of_confluent(kafka: LocalKafka, topic: str, level: str, count: int) -> list[
     consumer.assign([ck.TopicPartition(topic, each, ck.OFFSET_BEGINNING) for each in range(3)])
     found, ended = [], 0
     while ended < 3:
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None
         error = message.error()
         if error is None:

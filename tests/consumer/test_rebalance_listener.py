@@ -1,6 +1,6 @@
 """Listeners as users give them: what they are called with, and what is refused when given."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,16 +8,11 @@ import pytest
 
 from spark_kafka_source import ConsumerRebalanceListener, KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import IN_GROUP, T0, T1, consuming, fill, poll_until, polled
-from tests.memory_broker import MemoryBroker
 
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        yield broker
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2})
 
 
 class WithConsumer:

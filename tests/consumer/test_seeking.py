@@ -7,8 +7,10 @@ import pytest
 from spark_kafka_source import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import T0, T1, T2, consuming, fill, polled
-from tests.memory_broker import MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 
 @pytest.fixture

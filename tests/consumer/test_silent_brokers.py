@@ -3,8 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.membership import HeartbeatRequest, LeaveGroupRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import (
     IN_GROUP,
@@ -31,24 +31,19 @@ from tests.consumer.consumers import (
     consuming,
     eventually,
     fill,
+    forget_group,
+    longer_and_longer,
     of,
     poll_until,
     polled,
 )
-from tests.memory_broker import Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2, "u": 1})
 
 U0 = TopicPartition("u", 0)
 # A wait for a silent broker would take this long.
 HOUR_MS = 3_600_000
 FOR_HOURS: dict[str, Any] = {"request_timeout_ms": HOUR_MS, "default_api_timeout_ms": HOUR_MS}
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        broker.create_topic("u")
-        yield broker
 
 
 @pytest.fixture
@@ -283,11 +278,15 @@ def test_a_member_says_goodbye_even_where_its_last_commit_is_not_answered(
     broker: MemoryBroker,
 ) -> None:
     fill(broker, T0, 1)
-    with consuming(broker, **IN_GROUP | {"enable_auto_commit": True}) as consumer:
-        consumer.subscribe(["t"])
-        polled(consumer, 10)
-        broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
-        consumer.close(timeout_ms=1_000)
+    for timeout_ms in longer_and_longer(1_000):
+        forget_group(broker)
+        with consuming(broker, **IN_GROUP | {"enable_auto_commit": True}) as consumer:
+            consumer.subscribe(["t"])
+            polled(consumer, 10)
+            broker.control(OffsetCommitRequest, Action.SILENCE, times=None)
+            consumer.close(timeout_ms=timeout_ms)
+        if broker.requests(LeaveGroupRequest):
+            break
     assert broker.requests(LeaveGroupRequest)
 
 
@@ -334,7 +333,7 @@ def test_wakeup_ends_every_wait(broker: MemoryBroker, call: str) -> None:
         thread.start()
         broker.wait_for(waited_for)
         consumer.wakeup()
-        thread.join(20)
+        thread.join(PATIENCE_MS / 1000)
         assert len(raised) == 1
         broker.forget()
         consumer.close(timeout_ms=100)
@@ -390,11 +389,17 @@ def test_a_poll_does_not_spin_while_a_leader_does_not_say_how_far_its_log_reache
         broker.control(OffsetForLeaderEpochRequest, Action.SILENCE, times=None)
         broker.move_leader(T0, 1)
         poll_until(consumer, lambda: bool(broker.requests(OffsetForLeaderEpochRequest)))
-        waiting, waits = consumer._waiting, count()
+        waiting, waits = consumer._waiting, list[Any]()
         once = waiting.once
-        monkeypatch.setattr(waiting, "once", lambda *given: (next(waits), once(*given))[1])
+
+        def waited(*given: Any) -> Any:
+            waits.append(given)
+            return once(*given)
+
+        monkeypatch.setattr(waiting, "once", waited)
         consumer.poll(timeout_ms=200)
-        assert 0 < next(waits) < 50
+        assert len(waits) < 50
+        poll_until(consumer, lambda: bool(waits))
         consumer.close(timeout_ms=100)
 
 
@@ -404,16 +409,15 @@ def test_another_thread_may_learn_at_any_time_that_there_is_no_leader(
     fill(broker, T0, 1)
     with consuming(broker, T0) as consumer:
         polled(consumer, 5)
-        cluster, calls = consumer._client.cluster, count()
+        cluster, calls = consumer._client.cluster, list[TopicPartition]()
         log = cluster.log
 
         def sometimes(where: TopicPartition) -> Any:
-            return None if next(calls) % 2 else log(where)
+            calls.append(where)
+            return log(where) if len(calls) % 2 else None
 
         monkeypatch.setattr(cluster, "log", sometimes)
-        for _ in range(5):
-            consumer.poll(timeout_ms=5)
-        assert next(calls) > 5
+        poll_until(consumer, lambda: len(calls) > 20)
 
 
 def test_a_call_that_wakeup_ended_takes_no_place_of_other_questions(broker: MemoryBroker) -> None:

@@ -22,11 +22,13 @@ from spark_kafka_source.consumer.consumer_records import (
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
 from spark_kafka_source.registry import RegistryDeniedError, RegistryUnavailableError
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.typed import ERROR_TYPE, BadRecordError
-from tests.consumer.consumers import PATIENCE_MS, T0, T1, consuming, poll_until
-from tests.memory_broker import MemoryBroker, PartitionLog
+from tests.consumer.consumers import PATIENCE_MS, T0, T1, consuming, eventually, poll_until
 from tests.registry.server import Reply, TestRegistry, Then, error, registry_server, schema, version
 from tests.values.avro_oracle import written
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 V1 = {"type": "record", "name": "E", "fields": [{"name": "id", "type": "long"}]}
 V2 = {
@@ -193,14 +195,22 @@ def test_topics_of_several_types_are_tables_of_their_own(
 
 
 def polled_together(consumer: KafkaConsumer, *where: TopicPartition) -> ConsumerRecords:
-    """Seek back and poll until one poll returns first records of all these partitions."""
+    """Poll until one poll returns first records of all these partitions, which have one leader.
+
+    Where the answer about one comes while the leader is asked about the other, they would take
+    turns. So the next request is held back until it can ask for all.
+    """
     found: list[ConsumerRecords] = []
 
     def begin_again(records: ConsumerRecords) -> None:
         found[:] = [records]
-        for each in where if len(records) < len(where) else ():
-            if each in records.partitions:
-                consumer.seek(each, 0)
+        if len(records) == len(where):
+            return
+        consumer.pause(where)
+        eventually(lambda: not consumer.poll(timeout_ms=1) and not consumer._reading.waited_for)
+        for each in where:
+            consumer.seek(each, 0)
+        consumer.resume(where)
 
     poll_until(consumer, lambda: bool(found) and len(found[0]) == len(where), begin_again)
     return found[0]
@@ -287,7 +297,7 @@ def test_bad_records_may_be_left_out_which_is_counted_and_logged(
     logs[0].append(value(1, id=1), b"")
     with (
         consuming(broker, T0, **avro(registry, bad_records="skip")) as consumer,
-        caplog.at_level(logging.WARNING, "spark_kafka_source.typed.columns"),
+        caplog.at_level(logging.WARNING, "spark_kafka_source.typed.decoding"),
     ):
         (record,) = read(consumer, 1)
         poll_until(consumer, lambda: consumer.position(T0) == 4)
@@ -405,10 +415,12 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
 ) -> None:
     registry.on("/subjects/t-value/versions/latest", Reply(raw=b"", then=Then.HANG))
     logs[0].append(value(1, id=1))
-    with consuming(broker, T0, **avro(registry)) as consumer:
+    patient = avro(registry, schema_registry_timeout_ms=3_600_000)
+    with consuming(broker, T0, **patient) as consumer:
         poll_until(consumer, lambda: bool(registry.asked))
-        (waiting,) = consumer._decoding.typed._lookups._busy
+        (waiting,) = consumer._decoding.typed._background._busy
     # The registry has not answered: closing the consumer has ended the wait.
+    waiting.join(PATIENCE_MS / 1000)
     assert not waiting.is_alive()
     registry.closing.set()
 

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
-from spark_kafka_source.consumer.without_effect import DONE_ANYWAY, OF_A_CONSUMER, REFUSED
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Use
+from spark_kafka_source.options.other_names import other_names
+
+OTHERS = other_names(Use.CONSUMER)
 
 
 def warned(caplog: pytest.LogCaptureFixture, **arguments: Any) -> list[str]:
@@ -32,7 +35,7 @@ def test_what_does_nothing_here_says_why(
 
 
 def test_what_is_done_anyway_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
-    given = {name.removeprefix("kafka."): value for name, value in DONE_ANYWAY.items()}
+    given = {name.removeprefix("kafka."): value for name, value in OTHERS.done.items()}
     assert not warned(caplog, **given)
     assert not warned(caplog, interceptor_classes=[])
 
@@ -68,9 +71,3 @@ def test_a_slip_is_told_of_what_may_have_been_meant() -> None:
         ConsumerConfig.from_arguments({"bootstrap_servers": "a:1", "max_pol_records": "1"})
     with pytest.raises(ConfigurationError, match="is no configuration"):
         ConsumerConfig.from_arguments({"bootstrap_servers": "a:1", "x": "1"})
-
-
-def test_each_name_has_one_meaning() -> None:
-    assert not KNOWN & (OF_A_CONSUMER.keys() | REFUSED.keys())
-    assert not OF_A_CONSUMER.keys() & REFUSED.keys()
-    assert DONE_ANYWAY.keys() <= OF_A_CONSUMER.keys() | REFUSED.keys()

@@ -12,8 +12,10 @@ from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from tests.memory_broker import MemoryBroker
-from tests.memory_broker.cluster import KAFKA_2_1
+from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory.cluster import KAFKA_2_1
+
+pytestmark = pytest.mark.memory(client={"retry_backoff_ms": 1, "retry_backoff_max_ms": 5})
 
 READ, WRITE, DESCRIBE = 1 << 3, 1 << 4, 1 << 8
 NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"

@@ -16,10 +16,12 @@ from spark_kafka_source.producer.config import Acks
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
 from spark_kafka_source.spelling import spelt
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import Letters
-from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.producer.writing import answering, values
+
+pytestmark = pytest.mark.memory(client={"retry_backoff_ms": 1, "retry_backoff_max_ms": 5})
 
 WHERE = TopicPartition("events", 3)
 

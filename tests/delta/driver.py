@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import spark_kafka_source
 from spark_kafka_source.testing.jars import resolve
-from tests.reliability.driver import session
+from tools.reliability.driver import session
 
 # The release for the suite's Spark, and those of its dependencies that Spark lacks.
 DELTA = (

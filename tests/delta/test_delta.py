@@ -16,7 +16,7 @@ from spark_kafka_source import KafkaProducer
 from spark_kafka_source.testing import LocalKafka
 from tests.delta.driver import FROM_TABLE, TO_TABLE, DeltaOrders
 from tests.exactly_once.judge import Verdict, found_by_confluent, judge
-from tests.reliability.child import SparkChild
+from tools.reliability.child import SparkChild
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -5,18 +5,18 @@ import socket
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spark_kafka_source.command_line.main import main
-from spark_kafka_source.doctor import brokers, clocks, examination
+from spark_kafka_source.doctor import brokers, examination
+from spark_kafka_source.doctor import registry_and_clocks as clocks
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp
-from spark_kafka_source.net.certificates import TEST_AUTHORITY, client_certificate, days_until
 from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.net.tls.certificates import TEST_AUTHORITY, client_certificate, days_until
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.api_versions import ApiVersionsRequest
 from spark_kafka_source.protocol.messages.describe_transactions import (
@@ -41,22 +41,21 @@ from spark_kafka_source.protocol.messages.metadata import (
 )
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.secret import Secret
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.admin.conftest import address, fill
 from tests.doctor.rows import Examine, of, wrong
-from tests.memory_broker import Action, MemoryBroker
-from tests.net.certificates import Certified, authority, certified_by
-from tests.net.ports import LOOPBACK, black_hole, refused_port
 from tests.registry.server import Reply, registry_server
+from tools.certificates import Certified, authority, certified_by
+from tools.ports import LOOPBACK, black_hole, refused_port
 
 READ_ONLY = 1 << 3 | 1 << 8
 TOPIC_OF_T = ("--topic", "t")
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        fill(broker)
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    fill(broker)
+    return broker
 
 
 def described(broker: MemoryBroker, **fields: Any) -> MetadataResponse:
@@ -116,7 +115,7 @@ def test_a_silent_broker_does_not_hide_the_others(broker: MemoryBroker, examined
     began_seconds = time.monotonic()
     with black_hole() as silent:
         rows = examined(f"{silent},{address(broker)}", *TOPIC_OF_T)
-    assert time.monotonic() - began_seconds < 10
+    assert time.monotonic() - began_seconds < 15  # Twice the timeout would be 16 s.
     found = wrong(rows)
     assert (found["check"], found["subject"]) == ("login", str(silent))
     assert found["option"] == "security.protocol"
@@ -151,7 +150,7 @@ def test_a_leader_that_is_silent_does_not_hide_the_rights(
     broker.control(ListOffsetsRequest, Action.SILENCE, times=None)
     began_seconds = time.monotonic()
     rows = examined(address(broker), *TOPIC_OF_T, "--group", "g")
-    assert time.monotonic() - began_seconds < 12  # The timeout is 8 s.
+    assert time.monotonic() - began_seconds < 15  # Twice the timeout would be 16 s.
     assert of(rows, "group right")["found"].startswith("DESCRIBE is granted")
     assert of(rows, "clock")["verdict"] == "unknown"
 
@@ -216,7 +215,10 @@ def test_a_resolver_that_is_silent(
         return resolve(host, *given, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", wait)
-    rows = examined(f"nowhere.invalid:9092,{address(broker)}", "--timeout", "3")
+    for seconds in ("3", "30"):  # A busy machine needs longer to check the other one.
+        rows = examined(f"nowhere.invalid:9092,{address(broker)}", "--timeout", seconds)
+        if any((row["check"], row["verdict"]) == ("cluster", "ok") for row in rows):
+            break
     ended.set()
     found = wrong(rows)
     assert (found["check"], found["subject"]) == ("connect", "nowhere.invalid:9092")

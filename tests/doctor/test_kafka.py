@@ -14,7 +14,7 @@ pytestmark = pytest.mark.kafka
 def test_a_real_broker(kafka: LocalKafka, topic: str, capsys: pytest.CaptureFixture[str]) -> None:
     kafka.create_topic(topic, partitions=2)
     words = ["doctor", "-b", kafka.bootstrap_servers, "--topic", topic]
-    words += ["--group", "nobody", "--transactional-id", "nobody"]
+    words += ["--group", "nobody", "--transactional-id", "nobody", "--timeout", "120"]
     assert main([*words, "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     found = {(row["check"], row["found"]) for row in rows}
@@ -23,6 +23,7 @@ def test_a_real_broker(kafka: LocalKafka, topic: str, capsys: pytest.CaptureFixt
 
 
 def test_an_unknown_topic_is_not_made(kafka: LocalKafka, topic: str) -> None:
-    assert main(["doctor", "-b", kafka.bootstrap_servers, "--topic", topic]) == 1
+    words = ["doctor", "-b", kafka.bootstrap_servers, "--topic", topic, "--timeout", "120"]
+    assert main(words) == 1
     with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         assert topic not in {each.name for each in admin.list_topics()}

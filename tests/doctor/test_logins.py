@@ -3,9 +3,9 @@
 import json
 
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.admin.conftest import address
 from tests.doctor.rows import Examine, of, wrong
-from tests.memory_broker import MemoryBroker
 from tests.net.test_authentication import PASSWORD, USER, plain
 
 

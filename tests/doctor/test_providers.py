@@ -1,7 +1,6 @@
 """The provider that the doctor names, and the settings that this provider does not take."""
 
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +14,10 @@ from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponseBroker,
 )
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.doctor.rows import Examine, Row, of, wrong
-from tests.memory_broker import Action, MemoryBroker
-from tests.net.ports import LOOPBACK
 from tests.other_brokers.makers import MAKERS, Maker
+from tools.ports import LOOPBACK
 
 HOSTS = {
     "ns.servicebus.windows.net": "Azure Event Hubs",
@@ -45,12 +44,6 @@ def refused(rows: list[Row]) -> set[str]:
     assert all(row["check"] == "provider" and row["remedy"] for row in found)
     assert all(row["option"] == row["subject"] for row in found)
     return {row["subject"] for row in found}
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
 
 
 @pytest.fixture

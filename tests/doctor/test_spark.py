@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.doctor import Finding, Verdict
 from spark_kafka_source.doctor.spark import check_spark, facts, judged
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 
 
 def wrong(**told: Any) -> list[Finding]:
@@ -105,6 +105,7 @@ def test_whatever_spark_raises_is_a_finding(
 def test_a_python_that_cannot_be_started_is_named_after_the_cluster() -> None:
     """A session of its own, in a process of its own: the tests' session has another Python."""
     program = [sys.executable, "-m", "spark_kafka_source", "doctor", "--spark", "--json"]
+    program += ["--timeout", "60"]  # The session has six times as long.
     wrong_python = os.environ | {"PYSPARK_PYTHON": "/no/such/python"}
     with MemoryBroker() as broker:
         done = subprocess.run(

@@ -5,19 +5,20 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.command_line.main import main
-from tests.documentation.pages import Block
+from tests.documentation.pages import DOCS, Block
 
-ELSEWHERE: Mapping[tuple[str, str], str] = {
-    ("writing.md", "python"): "tests/spark/sink/test_documentation.py",
-    ("producer.md", "python"): "tests/producer/test_documentation.py",
-    ("asyncio.md", "python"): "tests/aio/test_documentation.py",
-    ("monitoring.md", "python"): "tests/documentation/test_monitoring.py",
-    ("typed-values.md", ""): "tests/typed/test_documentation.py",
+FORMATS_IN_DETAIL = DOCS / "contributors" / "formats-in-detail.md"
+ELSEWHERE: Mapping[tuple[Path, str], str] = {
+    (DOCS / "writing.md", "python"): "tests/spark/sink/test_documentation.py",
+    (DOCS / "producer.md", "python"): "tests/producer/test_documentation.py",
+    (DOCS / "monitoring.md", "python"): "tests/documentation/test_monitoring.py",
+    (FORMATS_IN_DETAIL, ""): "tests/typed/test_documentation.py",
 }
 """Blocks that other tests run, by page and language, with the file of the test."""
 
@@ -25,6 +26,11 @@ NAMES = ("events", "orders", "invoices", "clicks", "counts", "dead-letters", "bi
 """Topics and groups of the pages. Each page gets its own."""
 
 _OUR_COMMAND, _MODULE = "spark-kafka-source ", "python -m "
+
+
+def runs_elsewhere(block: Block) -> bool:
+    """Return whether another test runs a block."""
+    return (block.page, block.language) in ELSEWHERE
 
 
 def can_run(block: Block) -> bool:
@@ -52,21 +58,32 @@ class Runner:
         """Return the page's own name for a topic or a group."""
         return f"{name}-{self._suffix}"
 
+    def set(self, **variables: Any) -> None:
+        """Set variables that a block assumes."""
+        self._variables |= variables
+
     def variable(self, name: str) -> Any:
         """Return a variable that a block has set."""
         return self._variables[name]
 
     def run(self, block: Block) -> None:
         """Run a block, and wait until its streams have read all records."""
-        if block.language == "python":
-            source = self._own(block.source, '"', '"')
-            exec(compile(source, str(block), "exec"), self._variables)  # our own page
-        else:
-            for command in _commands(block):
-                _run_command(self._own(command, r"(?<= )", r"(?= |$)"))
+        self.execute(block)
         for query in self._spark.streams.active:
             for _ in range(2):  # A micro-batch is committed to its group by the next trigger.
                 query.processAllAvailable()
+
+    def execute(self, block: Block) -> None:
+        """Run a block, and wait for no stream."""
+        if block.language == "python":
+            exec(compile(self.source(block), str(block), "exec"), self._variables)  # our own page
+        else:
+            for command in _commands(block):
+                _run_command(self._own(command, r"(?<= )", r"(?= |$)"))
+
+    def source(self, block: Block) -> str:
+        """Return the text of a block of Python, with the test's own names."""
+        return self._own(block.source, '"', '"')
 
     def _own(self, text: str, before: str, after: str) -> str:
         for found, put in self._texts.items():

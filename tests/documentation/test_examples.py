@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 import spark_kafka_source
 from spark_kafka_source import KafkaProducer
 from spark_kafka_source.testing import LocalKafka, LocalRegistry, Security
-from tests.documentation.pages import PAGES, Block, blocks
-from tests.documentation.running import ELSEWHERE, NAMES, Runner
+from tests.documentation.pages import COOKBOOK, DOCS, PAGES, Block, blocks
+from tests.documentation.running import FORMATS_IN_DETAIL, NAMES, Runner, runs_elsewhere
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.registry, pytest.mark.long]
 
@@ -21,18 +21,27 @@ EVENTS: list[dict[str, Any]] = [
 ]
 AVRO = """{"type": "record", "name": "Order", "fields": [
     {"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]}"""
-OF_ANOTHER_CLUSTER = "own-ca.md"
+WITH_TLS = DOCS / "security.md"
+"""Its blocks run on a cluster with TLS and logins."""
+START = DOCS / "index.md"
+"""Its blocks read and write the same rows."""
+WITH_A_REGISTRY = (DOCS / "typed-values.md", FORMATS_IN_DETAIL)
 
 
 def _of(page: Path) -> list[Block]:
     return [
         block
         for block in blocks(page)
-        if not (block.is_output or block.reason or (page.name, block.language) in ELSEWHERE)
+        if not (block.is_output or block.reason or runs_elsewhere(block))
     ]
 
 
-WITH_EXAMPLES = [page for page in PAGES if _of(page) and page.name != OF_ANOTHER_CLUSTER]
+WITH_EXAMPLES = [
+    page
+    for page in PAGES
+    if _of(page) and page not in (START, WITH_TLS) and page.parent != COOKBOOK
+]
+"""The pages whose blocks are one story. `tests/documentation/cookbook/` runs each recipe alone."""
 
 
 @pytest.fixture
@@ -66,7 +75,7 @@ def runner(session: SparkSession, kafka: LocalKafka, topic: str, tmp_path: Path)
 def test_the_examples_of_a_page(
     page: Path, runner: Runner, kafka: LocalKafka, request: pytest.FixtureRequest
 ) -> None:
-    if page.name == "typed-values.md":
+    if page in WITH_A_REGISTRY:
         _write_avro(kafka, request.getfixturevalue("real_registry"), runner)
     else:
         _write_json(kafka, runner.name("events"))
@@ -75,22 +84,49 @@ def test_the_examples_of_a_page(
 
 
 def test_the_examples_of_a_cluster_with_tls(session: SparkSession, tmp_path: Path) -> None:
-    (page,) = (each for each in PAGES if each.name == OF_ANOTHER_CLUSTER)
-    with LocalKafka(security=Security({})) as kafka:
+    with LocalKafka(security=Security({"alice": "pw"})) as kafka:
         certificate = kafka.authority.issue("alice")
         client = tmp_path / "client.pem"
         client.write_text(certificate.key.read_text() + certificate.chain.read_text())
         texts = {
             "broker:9093": kafka.bootstrap_servers_of("SSL"),
             "mutual:9094": kafka.bootstrap_servers_of("MTLS"),
+            "broker:9095": kafka.bootstrap_servers_of("SASL_SSL_SCRAM"),
             "/etc/kafka/ca.pem": str(kafka.authority.certificate),
             "/etc/kafka/client.pem": str(client),
         }
-        runner = Runner(session, "own", texts)
-        kafka.create_topic(runner.name("events"))
-        kafka.allow("alice", "Read", topic=runner.name("events"))
-        for block in _of(page):
+        given = {"user": "alice", "password": "pw", "fetch_a_token": lambda: "a-token"}
+        runner = Runner(session, "secured", texts, **given)
+        topic = runner.name("events")
+        kafka.create_topic(topic)
+        with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+            producer.send(topic, b"x")
+        read = 0
+        for block in _of(WITH_TLS):
             runner.run(block)
+            if ".load()" in block.source:
+                assert runner.variable("events").count() == 1, block
+                read += 1
+        assert read == 3
+
+
+def test_the_start_page_writes_each_row(
+    runner: Runner, kafka: LocalKafka, session: SparkSession
+) -> None:
+    _write_json(kafka, runner.name("events"))
+    for block in _of(START):
+        runner.run(block)
+    written = (
+        session.read.format("pykafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        .option("subscribe", runner.name("invoices"))
+        .option("kafka.isolation.level", "read_committed")
+        .load()
+        .collect()
+    )
+    found = sorted((row.key.decode(), row.value.decode()) for row in written)
+    users = sorted(each["user"] for each in EVENTS)
+    assert found == [(user, f'{{"user":"{user}","amount":0.5}}') for user in users]
 
 
 def _variables(session: SparkSession, kafka: LocalKafka, suffix: str) -> dict[str, Any]:

@@ -9,20 +9,21 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import spark_kafka_source
-from spark_kafka_source import KafkaProducer, TopicPartition
+from spark_kafka_source import KafkaProducer
 from spark_kafka_source.testing import LocalKafka
-from tests.consumer.consumers import eventually
+from spark_kafka_source.testing.ports import free_ports
 from tests.documentation.pages import DOCS, PROJECT, blocks
 from tests.documentation.running import Runner
-from tests.net.ports import LOOPBACK, refused_port
+from tools.ports import LOOPBACK
+from tools.traffic import Events, failure, stream, wait_until
 
 PAGE = DOCS / "monitoring.md"
 DASHBOARD = PROJECT / "conf" / "grafana-dashboard.json"
@@ -42,8 +43,7 @@ def page(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> Itera
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         for number in range(_ROWS):
             producer.send("events-monitoring", b"x", partition=number % 2)
-    with refused_port() as port:
-        pass
+    (port,) = free_ports(1)
     texts = {
         "localhost:9092": kafka.bootstrap_servers,
         "9404": f"{port}, '{LOOPBACK}'",
@@ -58,7 +58,9 @@ def page(spark: SparkSession, kafka: LocalKafka, tmp_path_factory: Any) -> Itera
         query.stop()
     for name in ("consumer", "producer"):
         runner.variable(name).close()
-    runner.variable("server").shutdown()
+    server = runner.variable("server")
+    server.shutdown()
+    server.server_close()
     spark.createDataFrame([], "number int")
 
 
@@ -70,7 +72,7 @@ def address(page: Runner) -> str:
 
 def exported(address: str) -> dict[str, dict[tuple[str, ...], float]]:
     """Return the values by name, and by the values of the labels in the order of their names."""
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     return {
         family.name: {_values(each.labels): each.value for each in family.samples}
@@ -87,7 +89,7 @@ def _values(labels: Mapping[str, str]) -> tuple[str, ...]:
 @pytest.mark.kafka
 @pytest.mark.long
 def test_the_exporter_shows_queries_and_clients(address: str) -> None:
-    eventually(lambda: "pykafka_query_lag_records" in exported(address))
+    wait_until(lambda: "pykafka_query_lag_records" in exported(address))
     found = exported(address)
     query = "billing-monitoring"
     lag = found["pykafka_query_lag_records"]
@@ -102,30 +104,18 @@ def test_the_exporter_shows_queries_and_clients(address: str) -> None:
 @pytest.mark.long
 def test_an_idle_query_is_alive(address: str) -> None:
     name = "pykafka_query_batch_timestamp_seconds"
-    eventually(lambda: name in exported(address))
+    wait_until(lambda: name in exported(address))
     query = ("billing-monitoring",)
     last = exported(address)[name][query]
-    eventually(lambda: exported(address)[name][query] > last)
-    eventually(lambda: exported(address)[name][query] > last + 1)
-
-
-@pytest.mark.spark
-@pytest.mark.kafka
-@pytest.mark.long
-def test_a_partition_that_a_query_reads_no_more_has_no_lag(page: Runner, address: str) -> None:
-    progress = SimpleNamespace(name="q", id="q", processedRowsPerSecond=1.0, batchDuration=10)
-    export = page.variable("export")
-    for partitions in ((0, 1), (1, 2)):
-        export(progress, {TopicPartition("t", each): 5 for each in partitions})
-    lag = exported(address)["pykafka_query_lag_records"]
-    assert {key[0] for key in lag if key[1] == "q"} == {"1", "2"}
+    wait_until(lambda: exported(address)[name][query] > last)
+    wait_until(lambda: exported(address)[name][query] > last + 1)
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.long
 def test_the_dashboard_and_the_alerts_ask_for_what_is_exported(address: str) -> None:
-    eventually(lambda: "pykafka_query_lag_records" in exported(address))
+    wait_until(lambda: "pykafka_query_lag_records" in exported(address))
     asked = {*_NAME.findall(DASHBOARD.read_text()), *_NAME.findall(PAGE.read_text())}
     assert asked - set(exported(address)) == set()
 
@@ -142,11 +132,44 @@ def test_the_dashboard_is_whole() -> None:
 @pytest.mark.long
 def test_a_real_prometheus_scrapes_it(address: str, tmp_path: Path) -> None:
     with prometheus(address, tmp_path) as server:
-        eventually(lambda: asked_of(server, "pykafka_query_batch_seconds") != [])
+        wait_until(lambda: asked_of(server, "pykafka_query_batch_seconds") != [])
         for panel in json.loads(DASHBOARD.read_text())["panels"]:
             for target in panel["targets"]:
                 expression = target["expr"].replace("$query", ".*")
                 assert asked_of(server, expression) != [], expression
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.long
+def test_a_stopped_query_is_shown_no_more_and_a_dead_one_is(
+    page: Runner, kafka: LocalKafka, address: str, tmp_path: Path
+) -> None:
+    events = Events(kafka, "events-monitoring")
+
+    def save(rows: DataFrame, batch_id: int) -> None:
+        if batch_id == 1:
+            raise ValueError("the table is locked")
+
+    def started(name: str, **options: Any) -> StreamingQuery:
+        frame = stream(page.variable("spark"), events.options(**options))
+        writer = frame.writeStream.queryName(name).foreachBatch(save)
+        return writer.option("checkpointLocation", str(tmp_path / name)).start()
+
+    def shown() -> set[str]:
+        return {query for (query,) in exported(address).get("pykafka_query_batch_seconds", ())}
+
+    stopped = started("stopped")
+    wait_until(lambda: "stopped" in shown())
+    stopped.stop()
+    wait_until(lambda: "stopped" not in shown())
+    failure(started("dead", maxOffsetsPerTrigger=_ROWS // 2))
+    # Spark tells of events in their order: it has told of the first death before the second stop.
+    again = started("again")
+    wait_until(lambda: "again" in shown())
+    again.stop()
+    wait_until(lambda: "again" not in shown())
+    assert "dead" in shown()
 
 
 @contextmanager
@@ -158,15 +181,14 @@ def prometheus(address: str, directory: Path) -> Iterator[str]:
     (page,) = (each.source for each in blocks(PAGE) if each.language == "yaml")
     configuration = page.replace("driver:9404", address).replace("15s", "1s")
     (directory / "prometheus.yml").write_text(configuration)
-    with refused_port() as port:
-        pass
+    (port,) = free_ports(1)
     server = f"{LOOPBACK}:{port}"
     command = [program, f"--config.file={directory}/prometheus.yml"]
     command += [f"--storage.tsdb.path={directory}/data", f"--web.listen-address={server}"]
     with (directory / "prometheus.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        eventually(lambda: _is_ready(server))
+        wait_until(lambda: _is_ready(server))
         yield server
     finally:
         process.terminate()
@@ -175,7 +197,7 @@ def prometheus(address: str, directory: Path) -> Iterator[str]:
 
 def _is_ready(server: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://{server}/-/ready", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{server}/-/ready", timeout=60) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -184,7 +206,7 @@ def _is_ready(server: str) -> bool:
 def asked_of(server: str, expression: str) -> list[Any]:
     """Return the answer of Prometheus to an instant query."""
     words = urllib.parse.urlencode({"query": expression})
-    with urllib.request.urlopen(f"http://{server}/api/v1/query?{words}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{server}/api/v1/query?{words}", timeout=60) as answer:
         found = json.loads(answer.read())
     assert found["status"] == "success", found
     result: list[Any] = found["data"]["result"]

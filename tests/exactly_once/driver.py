@@ -67,7 +67,7 @@ def commit_in_process(
         batch_id,
         [(each.transactional_id, *each.producer, each.partition_count) for each in winners],
         worker.generation.value,
-        (worker.seen.control, [*worker.seen.lasts]),
+        (worker.seen.control, [*worker.seen.decisions]),
         dies_at.name if dies_at else None,
     )
     process = subprocess.run(
@@ -85,9 +85,9 @@ def commit_in_process(
     return End(is_dead=False, **json.loads(process.stdout))
 
 
-def _seen(control: Any, lasts: Any) -> Seen:
+def _seen(control: Any, decisions: Any) -> Seen:
     producer = None if control is None else ProducerId(*control)
-    ids = (DecisionId(BatchId(**batch), *rest) for batch, *rest in lasts)
+    ids = (DecisionId(BatchId(**batch), *rest) for batch, *rest in decisions)
     return Seen(producer, frozenset(ids))
 
 

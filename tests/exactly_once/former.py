@@ -19,7 +19,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from tests.memory_broker import Action, MemoryBroker
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 
 FORMER, PRESENT = 0, 1
 _REFUSED = error_named("COORDINATOR_NOT_AVAILABLE").code

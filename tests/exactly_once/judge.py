@@ -18,8 +18,8 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from spark_kafka_source.records import AbortedTransaction, chunks, to_arrow
 from spark_kafka_source.records import IsolationLevel as Level
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition as Place
-from tests.memory_broker import MemoryBroker
 
 TIMEOUT_SECONDS = 60.0
 _SEEN_WITHIN_SECONDS = 30.0
@@ -53,9 +53,11 @@ def judge(found: Found, written: Iterable[bytes]) -> Verdict:
     return Verdict((expected - there).total(), (there - expected).total(), found.held_up)
 
 
-def found_by_confluent(servers: str, topic: str, partitions: int) -> Found:
+def found_by_confluent(
+    servers: str, topic: str, partitions: int, patience_seconds: float = _SEEN_WITHIN_SECONDS
+) -> Found:
     """Return the values that confluent-kafka reads."""
-    waiting = wait_for_markers(servers, topic, partitions)
+    waiting = wait_for_markers(servers, topic, partitions, patience_seconds)
     return Found(committed(servers, topic, partitions), waiting)
 
 
@@ -105,13 +107,15 @@ def committed(servers: str, topic: str, partitions: int) -> list[bytes]:
     return rows
 
 
-def wait_for_markers(servers: str, topic: str, partitions: int) -> int:
-    """Wait up to half a minute for the end of open transactions. Return how many partitions wait.
+def wait_for_markers(
+    servers: str, topic: str, partitions: int, patience_seconds: float = _SEEN_WITHIN_SECONDS
+) -> int:
+    """Wait for the end of open transactions. Return how many partitions wait after that.
 
     A coordinator answers as soon as the end of a transaction is certain. It writes the markers
     after that.
     """
-    until_seconds = time.monotonic() + _SEEN_WITHIN_SECONDS
+    until_seconds = time.monotonic() + patience_seconds
     while (waiting := held_up(servers, topic, partitions)) and time.monotonic() < until_seconds:
         time.sleep(0.05)
     return waiting

@@ -14,10 +14,10 @@ from spark_kafka_source.exactly_once import (
     Commits,
     Content,
     Names,
+    PreparedWrite,
     Slot,
-    Story,
-    Telling,
-    Work,
+    StepRunner,
+    Steps,
     Worker,
     leased,
 )
@@ -29,7 +29,7 @@ from spark_kafka_source.producer import (
 )
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.steps import Step, SteppedTelling
+from tests.exactly_once.steps import Step, SteppedRunner
 
 T = TypeVar("T")
 
@@ -114,15 +114,15 @@ class Run:
                 owner = leased(query.prefix, generation.name, query.servers)
                 names, timeout_ms = query.names, query.timeout_ms
                 self.worker = Worker(names, names.space, generation, timeout_ms, owner)
-                self._tell(self.worker.look(self.batch(batch_id)))
+                self._run(self.worker.look(self.batch(batch_id)))
         return self.worker
 
-    def _tell(self, story: Story[T]) -> T:
+    def _run(self, story: Steps[T]) -> T:
         query, worker = self.query, self.worker
         assert worker is not None
         with client_of(query.servers, **query.settings) as client:
-            telling = Telling(client, query.names, worker.generation, query.timeout_ms)
-            return telling.tell(story)
+            telling = StepRunner(client, query.names, worker.generation, query.timeout_ms)
+            return telling.run(story)
 
     def write(
         self, batch_id: int, tasks: int = 2, *, count: int = ROWS
@@ -149,7 +149,7 @@ class Run:
             if not slot.is_guess:
                 raise
             assert self.worker is not None
-            slot = self._tell(self.worker.begin_anew(slot))
+            slot = self._run(self.worker.replace_refused(slot))
             producer.begin_at(self.worker.beginning(slot))
             self._send(producer, values, first)
         query.written |= set(values)
@@ -160,7 +160,7 @@ class Run:
     def begin(self, producer: KafkaProducer, batch_id: int) -> Slot:
         """Begin a task's transaction."""
         worker = self.look(batch_id)
-        slot = self._tell(worker.begin(batch_id))
+        slot = self._run(worker.begin(batch_id))
         producer.begin_at(worker.beginning(slot))
         return slot
 
@@ -210,7 +210,7 @@ class RunDriver:
             generation = Generation.FIRST if worker is None else worker.generation
         self.commits = Commits(client, names, generation, run.query.caution)
         if reached is not None:
-            self.commits._telling = SteppedTelling(client, names, generation, reached)
+            self.commits._runner = SteppedRunner(client, names, generation, reached)
 
     def commit(
         self,
@@ -226,7 +226,7 @@ class RunDriver:
             return
         assert self._run.worker is not None
         seen = frozenset({self._run.worker.seen})
-        self.commits.commit(Work(batch, tuple(winners), where, seen, content, write))
+        self.commits.commit(PreparedWrite(batch, tuple(winners), where, seen, content, write))
         if self._reached is not None:
             self._reached(Step.SWEPT)
 

@@ -5,8 +5,8 @@ from enum import Enum, auto
 from typing import Any
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.exactly_once import Names, Telling
-from spark_kafka_source.exactly_once.stories import (
+from spark_kafka_source.exactly_once import Names, StepRunner
+from spark_kafka_source.exactly_once.requests import (
     ConfirmDecisions,
     DescribeTransactions,
     EndTxn,
@@ -30,8 +30,8 @@ class Step(Enum):
     SWEPT = auto()
 
 
-class SteppedTelling(Telling):
-    """Tell stories, and call `reached` after each step of a commit. Ends go out one by one."""
+class SteppedRunner(StepRunner):
+    """Run steps, and call `reached` after each step of a commit. Ends go out one by one."""
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ def test_what_is_written_is_read_back(
     assert all(len(each.encode()) <= 4096 for each in parts)
 
 
-def test_version_0_2_0_reads_ours_and_we_read_its() -> None:
+def test_decisions_are_readable_by_version_0_2_0_and_from_it() -> None:
     """It ignores fields that it does not know."""
     made = Decision(BATCH, (winner(3, 1),))
     assert made.parts() == [OF_0_2_0]

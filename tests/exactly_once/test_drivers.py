@@ -10,14 +10,14 @@ from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
     DecidedRowsLostError,
-    Decisions,
+    DecisionStore,
     OtherDriverError,
     PrefixInUseError,
     TransactionTimedOutError,
 )
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.dying import CrashError, dies_at
-from tests.exactly_once.query import Run, client_of
+from tests.exactly_once.query import IN_TIME_SECONDS, Run, client_of
 from tests.exactly_once.steps import Step
 from tests.producer.blocking import BlockingCoordinator
 
@@ -194,7 +194,7 @@ def test_a_driver_that_is_fenced_says_so_whichever_step_it_is_at(trial: Trial) -
         def fence(found: Step, step: Step = step) -> None:
             if found is step:
                 with client_of(query.servers, **query.settings) as client:
-                    client.run(Decisions(client, query.names).fence())
+                    client.run(DecisionStore(client, query.names).fence())
 
         with pytest.raises(OtherDriverError):
             run.commit(batch_id, winners, fence)
@@ -210,7 +210,7 @@ def test_what_was_aborted_amid_its_rows_is_not_decided(trial: Trial) -> None:
     run = query.start()
     with run.producer() as producer, client_of(query.servers) as client:
         task_id = run.begin(producer, 0).transactional_id
-        producer.send(query.topic, b"aborted", partition=0).result(10)
+        producer.send(query.topic, b"aborted", partition=0).result(IN_TIME_SECONDS)
         found = client.run(describe_transactions(client, [task_id]))[task_id]
         assert found is not None
         BlockingCoordinator(client, task_id).end(found.producer, commit=False)

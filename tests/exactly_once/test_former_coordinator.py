@@ -11,9 +11,10 @@ import pytest
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.exactly_once import OtherDriverError, PrefixInUseError
-from spark_kafka_source.exactly_once.decisions import Decisions, Look
+from spark_kafka_source.exactly_once.decision_store import DecisionStore
 from spark_kafka_source.exactly_once.errors import DecidedTransactionError
-from spark_kafka_source.exactly_once.oversight import abort_undecided, finish
+from spark_kafka_source.exactly_once.repair import abort_undecided, finish
+from spark_kafka_source.exactly_once.requests import Confirmed
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.protocol import Request
@@ -27,13 +28,13 @@ from spark_kafka_source.protocol.messages.transactions import (
     EndTxnResponse,
     TxnOffsetCommitRequest,
 )
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, for_each, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, at, decided
 from tests.exactly_once.former import FormerCoordinator
 from tests.exactly_once.query import Query, Run, client_of
 from tests.exactly_once.steps import Step
-from tests.memory_broker import Action, MemoryBroker
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
@@ -190,14 +191,16 @@ def test_a_repair_of_what_is_decided(
 def test_a_driver_confirms_its_coordinator_once(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    confirmed = Decisions.confirmed
+    confirmed = DecisionStore.confirmed
     calls = []
 
-    async def count(decisions: Decisions, control: ProducerId, where: TopicPartition) -> Look:
+    async def count(
+        decisions: DecisionStore, control: ProducerId, where: TopicPartition
+    ) -> Confirmed:
         calls.append(where)
         return await confirmed(decisions, control, where)
 
-    monkeypatch.setattr(Decisions, "confirmed", count)
+    monkeypatch.setattr(DecisionStore, "confirmed", count)
     query = trial.query
     run = query.start()
     with run.driver() as driver:
@@ -227,7 +230,7 @@ def test_a_crash_in_it(step: str, written: Trial, monkeypatch: pytest.MonkeyPatc
         raise CrashError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Decisions, step, crash)
+        patch.setattr(DecisionStore, step, crash)
         with pytest.raises(CrashError):
             run.commit(1, winners)
     run = written.query.start()
@@ -248,7 +251,7 @@ def test_a_late_copy_of_its_offset_replaces_no_decision(
     def copy() -> None:
         key = CoordinatorKey.of_group(query.prefix)
         answer = client.run(
-            client.send_to_coordinator(sent[0], key, Deadline.after_ms(5_000), max_version=4)
+            client.send_to_coordinator(sent[0], key, Deadline.after_ms(60_000), max_version=4)
         )
         errors.append(answer.topics[0].partitions[0].error_code)
 

@@ -1,11 +1,12 @@
-"""Sentences of `docs/exactly-once.md`, each held by a test of its danger.
+"""Sentences of `docs/contributors/exactly-once-protocol.md`, each with a test of its danger.
 
 A danger is a row that is lost or doubled. Then an error or a warning must say so. Each test's
-docstring quotes its sentence.
+docstring begins with its sentence, which stands on that page or in `docs/exactly-once.md`.
 """
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,18 +15,22 @@ import pytest
 from spark_kafka_source.admin.deletion import delete_groups
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
+    Caution,
     DecidedRowsLostError,
+    DoubtfulReplayError,
     PartlyCommittedError,
+    PrefixInUseError,
 )
 from spark_kafka_source.exactly_once.endings import Transactions
 from spark_kafka_source.producer import PreparedTransaction
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.documentation.pages import DOCS
 from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial
 from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import Verdict, found_in_memory, judge
 from tests.exactly_once.query import ROWS, Query, Run, client_of
 from tests.exactly_once.steps import Step
-from tests.memory_broker import MemoryBroker
 from tests.producer.blocking import BlockingCoordinator
 
 
@@ -44,6 +49,15 @@ def forget_decisions(query: Query) -> None:
     """Delete the group of the decisions, as brokers do after 'offsets.retention.minutes'."""
     with client_of(query.servers) as client:
         assert client.run(delete_groups(client, [query.prefix])) == {query.prefix: None}
+
+
+def test_the_sentences_stand_on_the_pages() -> None:
+    pages = [DOCS / "contributors" / "exactly-once-protocol.md", DOCS / "exactly-once.md"]
+    text = " ".join(" ".join(page.read_text().split()) for page in pages).replace("*", "")
+    tests = [each for name, each in globals().items() if name.startswith("test_")]
+    sentences = [" ".join((each.__doc__ or "").partition("\n\n")[0].split()) for each in tests]
+    parts = [part.strip(" .") for each in sentences for part in each.split("[...]")]
+    assert [part for part in parts if part not in text] == []
 
 
 # -- errors in foreachBatch ------------------------------------------------------------------------
@@ -140,6 +154,33 @@ def test_a_decision_that_brokers_forget(
     assert query.prefix in caplog.text
 
 
+@pytest.mark.parametrize("batch_id", [2, 9])
+def test_a_query_that_wrote_at_least_once_before(
+    batch_id: int, in_memory: Trial, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A query that wrote at least once before warns once on its old checkpoint that rows may be
+    written twice, since it finds no decision. With `doubtfulReplays` `fail` its first start ends
+    with `DoubtfulReplayError`: use `warn` for one start.
+    """
+    query = in_memory.query
+    query.caution = Caution(fails=True)
+    run = query.start()
+    winners = run.write(batch_id)
+    with caplog.at_level(logging.WARNING), pytest.raises(DoubtfulReplayError):
+        run.commit(batch_id, winners)
+    run.abort(batch_id, winners)
+    query.caution = Caution()
+    run = query.start()
+    with caplog.at_level(logging.WARNING):
+        run.commit(batch_id, run.write(batch_id))
+        assert caplog.text.count("its rows are written twice") == 1
+        query.caution = Caution(fails=True)
+        run = query.start()
+        run.commit(batch_id + 1, run.write(batch_id + 1))
+    assert caplog.text.count("its rows are written twice") == 1
+    in_memory.judge()
+
+
 def test_a_topic_that_is_deleted(topic: str, caplog: pytest.LogCaptureFixture) -> None:
     """A deleted topic takes its decisions with it. [...] the query writes the micro-batch again to
     its other topics.
@@ -172,6 +213,33 @@ def test_a_topic_that_is_deleted(topic: str, caplog: pytest.LogCaptureFixture) -
     assert query.prefix in caplog.text
 
 
+# -- a checkpoint from an older copy --------------------------------------------------------------
+
+
+def test_another_prefix_after_an_older_copy_of_the_checkpoint(trial: Trial) -> None:
+    """Another prefix writes every micro-batch since the copy again: their rows are there twice.
+
+    The copy is older by two micro-batches. The error of the old prefix says the same.
+    """
+    query = trial.query
+    run = query.start()
+    for batch_id in range(3):
+        run.commit(batch_id, run.write(batch_id))
+    run = query.start()
+    winners = run.write(1)
+    with pytest.raises(PrefixInUseError, match="Another prefix writes every batch since that copy"):
+        run.commit(1, winners)
+    run.abort(1, winners)
+    trial.judge()
+    other = replace(query, prefix=f"{query.prefix}-other")
+    run = other.start()
+    for batch_id in (1, 2):
+        with run.producer() as producer:
+            values = query.values(batch_id, 0)
+            run.commit(batch_id, [run.write_values(producer, batch_id, values)])
+    assert verdict(trial) == Verdict(lost=0, doubled=2 * ROWS, held_up=0)
+
+
 # -- rows that are lost ----------------------------------------------------------------------------
 
 
@@ -184,9 +252,7 @@ def lose_the_second_task(query: Query) -> tuple[PreparedTransaction, PreparedTra
 
 
 def test_after_a_loss_the_whole_micro_batch_can_be_written_again(trial: Trial) -> None:
-    """After `groups delete <prefix>` the next start writes the whole micro-batch again: the rows
-    that were not lost are then there twice.
-    """
+    """[...] writes the whole micro-batch again. Rows that were not lost are there twice."""
     query = trial.query
     lose_the_second_task(query)
     for _ in range(2):
@@ -206,7 +272,7 @@ def test_after_a_loss_the_whole_micro_batch_can_be_written_again(trial: Trial) -
 
 
 def test_readers_of_a_micro_batch_whose_driver_died_amid_its_ends(topic: str) -> None:
-    """If the driver dies in step 6, readers see a part of the micro-batch until the restart. They
+    """If the driver dies meanwhile, readers see a part of the micro-batch until the restart. They
     never see a row twice.
     """
     with MemoryBroker(2) as broker:
@@ -226,8 +292,8 @@ def test_readers_of_a_micro_batch_whose_driver_died_amid_its_ends(topic: str) ->
 
 
 def test_the_tasks_of_a_plain_batch_that_are_not_named_are_there_once(trial: Trial) -> None:
-    """A part of the batch is committed, and the rest is aborted. If `save()` still runs, it raises
-    `PartlyCommittedError`, which names the tasks.
+    """[...] a part of the batch is committed, and the rest is aborted. If `save()` still runs, it
+    raises `PartlyCommittedError`, which names their ids.
     """
     query = trial.query
     run = query.start()

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from spark_kafka_source import KafkaAdmin
-from spark_kafka_source.admin.decision_offsets import is_decision
+from spark_kafka_source.admin.committed import is_decision
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.exactly_once import BatchId, Decision
 from spark_kafka_source.exactly_once.decision import part_count

@@ -5,8 +5,8 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.exactly_once import chosen_timeout_ms
 from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.exactly_once.query import client_of
-from tests.memory_broker import MemoryBroker
 
 USUAL_MS = 900_000
 MAX, RETENTION = "transaction.max.timeout.ms", "offsets.retention.minutes"

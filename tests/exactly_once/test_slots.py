@@ -7,19 +7,24 @@ import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import KafkaTimeoutError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
-from spark_kafka_source.exactly_once.lasts import Kept, Lasts
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Decision,
+    LastDecisions,
+    Seen,
+    StoredDecision,
+)
 from spark_kafka_source.exactly_once.leases import Owner
-from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots, TooManySlotsError
-from spark_kafka_source.exactly_once.stories import (
+from spark_kafka_source.exactly_once.requests import (
+    Answered,
     DescribeTransactions,
-    Heard,
     InitProducerId,
     Request,
-    Story,
+    Steps,
 )
+from spark_kafka_source.exactly_once.slots import SLOT_BITS, Slot, Slots
+from spark_kafka_source.exactly_once.worker import look
 from spark_kafka_source.producer import Generation, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -30,15 +35,15 @@ HALF_MS = TIMEOUT_MS // 2
 BEGUN = ProducerId(1, 4)
 
 
-def told(story: Story[Any], answers: Iterable[Any] = ()) -> tuple[Any, list[Request]]:
-    """Tell a story with these answers. Return its result, and what it has asked."""
+def told(steps: Steps[Any], answers: Iterable[Any] = ()) -> tuple[Any, list[Request]]:
+    """Run steps with these answers. Return their result, and what they have asked."""
     asked: list[Request] = []
     left = iter(answers)
     try:
-        requests = next(story)
+        requests = next(steps)
         while True:
             asked += requests
-            requests = story.send(Heard([next(left) for _ in requests], 0))
+            requests = steps.send(Answered([next(left) for _ in requests], 0))
     except StopIteration as end:
         return end.value, asked
 
@@ -130,12 +135,19 @@ def test_two_attempts_of_a_micro_batch_have_two_slots() -> None:
     }
 
 
-def test_a_worker_has_so_many_slots_and_no_more() -> None:
-    slots = new_slots(SECOND)
-    ids = {first_slot(slots).transactional_id for _ in range(1 << SLOT_BITS)}
-    assert len(ids) == 1 << SLOT_BITS
-    with pytest.raises(TooManySlotsError, match="1024 transactional ids"):
-        told(slots.begin(0, 1_000))
+def test_a_worker_that_has_used_all_ids_of_its_owner_number_takes_another_one() -> None:
+    """A worker may run thousands of tasks of a micro-batch."""
+    leased = Leased()
+    slots = Slots(NAMES, NAMES.space, leased, SECOND, TIMEOUT_MS)
+    made = [first_slot(slots) for _ in range((1 << SLOT_BITS) + 2)]
+    assert len({each.transactional_id for each in made}) == len(made)
+    assert {each.owner for each in made[: 1 << SLOT_BITS]} == {leased}
+    (other,) = {each.owner for each in made[1 << SLOT_BITS :]}
+    assert other.number != leased.number
+    leased.notes.clear()
+    slots.retire(made[1])
+    slots.retire(made[-1])  # Its number is 1, too.
+    assert leased.notes == [(1, None)]
 
 
 # -- inherited slots -------------------------------------------------------------------------------
@@ -222,21 +234,21 @@ def test_any_other_slot_is_not_inherited(
 def test_without_an_answer_nothing_is_inherited() -> None:
     owner = Leased(BEGUN)
     slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
-    story = slots.inherit()
-    next(story)
+    steps = slots.inherit()
+    next(steps)
     with pytest.raises(StopIteration):
-        story.throw(KafkaTimeoutError("no coordinator"))
+        steps.throw(KafkaTimeoutError("no coordinator"))
     assert told(slots.begin(0, 1_000), [ProducerId(2, 0)])[0].number == 1
 
 
 def test_what_a_new_process_begins_is_noted_before_each_request() -> None:
     owner = Leased()
     slots = Slots(NAMES, NAMES.space, owner, SECOND, TIMEOUT_MS)
-    story = slots.begin(0, 1_000)
-    next(story)
+    steps = slots.begin(0, 1_000)
+    next(steps)
     assert owner.notes == [(0, None)]
     with pytest.raises(StopIteration) as end:
-        story.send(Heard([BEGUN], 0))
+        steps.send(Answered([BEGUN], 0))
     assert owner.notes[1:] == [(0, BEGUN)]
     slots.retire(end.value.value)
     assert owner.notes[2:] == [(0, None)]
@@ -246,7 +258,7 @@ def test_what_a_new_process_begins_is_noted_before_each_request() -> None:
 
 
 def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
-    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, Lasts()])
+    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, LastDecisions()])
     assert found == Seen()
 
 
@@ -254,8 +266,8 @@ def test_a_look_tells_the_latest_decisions_also_of_another_query() -> None:
     control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
     batches = [BatchId("other", "s", number) for number in (4, 3, 4)]
     lasts = [Decision(each, (), 2, write=write) for each, write in zip(batches, "abc", strict=True)]
-    kept = [Kept(TopicPartition(str(each.write), 0), each) for each in lasts]
-    answers = [{"p.control": control}, Lasts(tuple(kept))]
+    kept = [StoredDecision(TopicPartition(str(each.write), 0), each) for each in lasts]
+    answers = [{"p.control": control}, LastDecisions(tuple(kept))]
     found, asked = told(look(NAMES, BatchId("q", "r", 0)), answers)
     assert found == Seen(ProducerId(9, 1), frozenset({lasts[0].id, lasts[2].id}))
     assert len(asked) == 2

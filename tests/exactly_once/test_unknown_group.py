@@ -1,26 +1,25 @@
 """A broker that does not know a group without offsets, as another maker's does."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.exactly_once.conftest import in_memory_trial
-from tests.memory_broker import Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    def refuse_unknown(request: Any) -> Any:
+        known = broker.cluster.has_offsets(request.group_id)
+        return Action.HANDLE if known else error_named("GROUP_ID_NOT_FOUND")
 
-        def refuse_unknown(request: Any) -> Any:
-            known = broker.cluster.has_offsets(request.group_id)
-            return Action.HANDLE if known else error_named("GROUP_ID_NOT_FOUND")
-
-        broker.control(OffsetFetchRequest, refuse_unknown, times=None)
-        yield broker
+    broker.control(OffsetFetchRequest, refuse_unknown, times=None)
+    return broker
 
 
 def test_the_first_micro_batch_and_those_after_it(broker: MemoryBroker, topic: str) -> None:

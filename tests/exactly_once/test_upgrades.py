@@ -1,13 +1,14 @@
 """A cluster is upgraded or downgraded in the midst of a run, and decisions of version 0.2.0."""
 
 import json
-from typing import Any
 
 import pytest
 
-from spark_kafka_source.exactly_once import Work
+from spark_kafka_source.exactly_once import PreparedWrite
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import (
     PARTITIONS,
@@ -21,20 +22,14 @@ from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import found_by_confluent
 from tests.exactly_once.query import Query, Run
 from tests.exactly_once.steps import Step
-from tests.memory_broker import MemoryBroker
-from tests.memory_broker.cluster import Pending
 from tests.producer.transactional import begin_as
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 CHANGES = pytest.mark.parametrize(
     ("before", "after"), [(FIRST, SECOND), (SECOND, FIRST)], ids=["upgrade", "downgrade"]
 )
-
-
-@pytest.fixture
-def broker() -> Any:
-    with MemoryBroker(2) as broker:
-        yield broker
 
 
 @pytest.fixture
@@ -102,7 +97,9 @@ def test_a_kept_driver_of_the_other_generation(
         with run.driver() as driver:
             assert run.worker is not None
             seen = frozenset({run.worker.seen})
-            driver.commits.commit(Work(run.batch(batch_id), tuple(winners), query.where, seen))
+            driver.commits.commit(
+                PreparedWrite(run.batch(batch_id), tuple(winners), query.where, seen)
+            )
     trial.judge()
 
 

@@ -13,14 +13,14 @@ from spark_kafka_source.exactly_once import (
 )
 from spark_kafka_source.exactly_once.endings import Outcome
 from spark_kafka_source.exactly_once.errors import DecidedTransactionError
-from spark_kafka_source.exactly_once.oversight import abort_undecided, finish, look_at_last
+from spark_kafka_source.exactly_once.repair import abort_undecided, finish, last_outcomes
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.query import Run, client_of
 from tests.exactly_once.steps import Step
 from tests.exactly_once.test_upgrades import as_0_2_0, write_as_0_2_0
-from tests.memory_broker import Action, MemoryBroker
 
 ORDERS = pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["same", "swapped"])
 
@@ -268,7 +268,7 @@ def test_oversight_of_all_writes(in_memory_writes: list[Trial]) -> None:
         for each in winners:
             with pytest.raises(DecidedTransactionError):
                 abort_undecided(client, each.transactional_id, each.producer)
-        found = [{*each.outcomes.values()} for each in look_at_last(client, names)]
+        found = [{*each.outcomes.values()} for each in last_outcomes(client, names)]
         assert found == [{Outcome.COMMITTED}, {Outcome.OPEN}]
         assert [{*each.outcomes.values()} for each in finish(client, names)] == [
             {Outcome.COMMITTED}

@@ -1,5 +1,8 @@
-"""The fixtures of the consumer's tests: a broker of three nodes, its client, a partition's log."""
+"""Brokers in memory never seem silent here, unless a test says so."""
 
-from tests.consumer.conftest import broker, client, log
+import pytest
 
-__all__ = ["broker", "client", "log"]
+
+@pytest.fixture(autouse=True)
+def _unhurried(unhurried: None) -> None:
+    """See `tests/fixtures.py`."""

@@ -11,8 +11,8 @@ from spark_kafka_source.protocol.messages.fetch import (
     PartitionData,
 )
 from spark_kafka_source.records import IsolationLevel, to_arrow
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
 
 T0 = TopicPartition("t", 0)
 COMMITTED = FetchConfig(isolation_level=IsolationLevel.READ_COMMITTED)

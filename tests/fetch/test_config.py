@@ -5,8 +5,8 @@ import pytest
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import FetchConfig
+from spark_kafka_source.options.declaration import Settings, options_of
 from spark_kafka_source.records import IsolationLevel
-from spark_kafka_source.settings import Settings, settings_of
 
 
 def config(**values: str) -> FetchConfig:
@@ -37,8 +37,8 @@ def test_every_setting_is_read() -> None:
         client_rack="zone-a",
     )
     assert found == FetchConfig(2, 3, 4, 5, IsolationLevel.READ_COMMITTED, False, "zone-a", True)
-    assert len(settings_of(FetchConfig)) == 7
-    assert not settings_of(FetchConfig).keys() & CLIENT_OPTIONS
+    assert len(options_of(FetchConfig)) == 7
+    assert not options_of(FetchConfig).keys() & CLIENT_OPTIONS
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
+from spark_kafka_source.testing.memory import ONE_TRY, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import ONE_TRY, MemoryBroker
 
 T0 = TopicPartition("t", 0)
 END = OffsetAndEpoch(3, leader_epoch=0)

@@ -13,8 +13,11 @@ from spark_kafka_source.fetch import size as size_module
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import Record, encode_batch, next_offset
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
 from tests.fetch.reading import fetched, offsets, reader
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
+from tests.fixtures import silent_after
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 ONE_BATCH = FetchConfig(max_partition_fetch_bytes=1)
 
@@ -39,6 +42,7 @@ def test_a_broker_is_not_silent_because_the_caller_works_on_a_chunk_for_long(
     broker: MemoryBroker, client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(log, 4)
+    silent_after(30_000, monkeypatch)
     monotonic = time.monotonic
     found: list[int] = []
     for chunk in reader(client, 0, 4, ONE_BATCH).chunks():

@@ -19,9 +19,11 @@ from spark_kafka_source.protocol.messages.fetch import (
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.consumer.consumers import PATIENCE_MS
 from tests.fetch.reading import SMALL, T0, fetched
-from tests.memory_broker import MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 
 def refusing(

@@ -34,8 +34,10 @@ from spark_kafka_source.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from spark_kafka_source.records import IsolationLevel, Record
+from spark_kafka_source.testing.memory import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import KAFKA_2_1, ONE_TRY, Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

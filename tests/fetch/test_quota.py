@@ -1,10 +1,14 @@
 """Over a quota a fetch's answer has a throttle time and no partition (KIP-219)."""
 
+import pytest
+
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import FetchConfig, sampled_bytes_per_offset
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.fetch.reading import SMALL, T0, answer, fetched, reader, values
-from tests.memory_broker import MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 THROTTLED = FetchResponse(throttle_time_ms=20)
 

@@ -7,8 +7,10 @@ from spark_kafka_source.errors import ErrorCode, error_named
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.protocol.messages.fetch import FetchRequest, FetchResponse
 from spark_kafka_source.records import Record, encode_batch
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
 from tests.fetch.reading import T0, answer, offsets, reader
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 HERE = FetchConfig(client_rack="here", max_partition_fetch_bytes=100)
 LEADER, REPLICA = 0, 1

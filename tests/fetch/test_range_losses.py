@@ -24,8 +24,10 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol import ZERO_UUID
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.records import to_arrow
+from spark_kafka_source.testing.memory import KAFKA_2_1, MemoryBroker, PartitionLog
 from tests.fetch.reading import T0, fetched, fetches_of, offsets, reader, values
-from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 PLANNED, MADE_ANEW = uuid.UUID(int=1), uuid.UUID(int=2)
 

@@ -15,6 +15,7 @@ from spark_kafka_source.net import ConnectionSettings
 from spark_kafka_source.protocol.messages.fetch import AbortedTransaction, FetchRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.records import Codec, IsolationLevel, Record
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.fetch.reading import (
     COMMITTED,
     SMALL,
@@ -25,7 +26,8 @@ from tests.fetch.reading import (
     reader,
     values,
 )
-from tests.memory_broker import MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 # -- the range -------------------------------------------------------------------------------------
 

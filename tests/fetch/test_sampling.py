@@ -7,10 +7,12 @@ from spark_kafka_source.errors import BrokerError, error_named
 from spark_kafka_source.fetch import sampled_bytes_per_offset
 from spark_kafka_source.fetch.sampling import SAMPLE_BYTES
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
-from spark_kafka_source.records import Codec, chunk
+from spark_kafka_source.records import Codec, unpacking
+from spark_kafka_source.testing.memory import KAFKA_2_1, MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import T0, answer
-from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 T1, T2 = TopicPartition("t", 1), TopicPartition("t", 2)
 
@@ -84,5 +86,5 @@ def test_nothing_is_decompressed(
     client: KafkaClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append(bytes(1000), codec=Codec.ZSTD)
-    monkeypatch.setattr(chunk, "Decompressor", None)
+    monkeypatch.setattr(unpacking, "Decompressor", None)
     assert client.run(sampled_bytes_per_offset(client, {T0: 0})) == {T0: len(log.batches[0].data)}

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
-from spark_kafka_source.fetch.request import Wanted
+from spark_kafka_source.fetch.request import PartitionFetch
 from spark_kafka_source.fetch.session import FetchSession
 from spark_kafka_source.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -19,9 +19,11 @@ A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b",
 IDS = {"a": UUID(int=1), "b": UUID(int=2)}
 
 
-def wanted(topic_partition: TopicPartition, offset: int = 0, topic_id: int = 0) -> Wanted:
+def wanted(topic_partition: TopicPartition, offset: int = 0, topic_id: int = 0) -> PartitionFetch:
     of = UUID(int=topic_id) if topic_id else IDS[topic_partition.topic]
-    return Wanted(of, FetchPartition(partition=topic_partition.partition, fetch_offset=offset))
+    return PartitionFetch(
+        of, FetchPartition(partition=topic_partition.partition, fetch_offset=offset)
+    )
 
 
 def answer(

@@ -15,10 +15,12 @@ from spark_kafka_source.fetch import (
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.records import to_arrow
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory.answers import FixedAnswer
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.fetch.reading import T0, values
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
-from tests.memory_broker.answers import FixedAnswer
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 
 def reader(client: KafkaClient, end: int, epoch: int, *, skip_lost: bool = False) -> RangeReader:

@@ -10,18 +10,23 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.fetch import FetchConfig, Watch
 from spark_kafka_source.fetch import watch as watch_module
-from spark_kafka_source.net import ConnectionSettings, Deadline, SecuritySettings
+from spark_kafka_source.net import (
+    ConnectionSettings,
+    Deadline,
+    SecuritySettings,
+    broker_history,
+)
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
 from spark_kafka_source.records import IsolationLevel
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing.memory import Action, MemoryBroker
+from spark_kafka_source.testing.memory.cluster import RefusedError
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import Action, MemoryBroker
-from tests.memory_broker.cluster import RefusedError
 
 PARTITIONS = 6
-LONG_SECONDS = 20.0
+LONG_SECONDS = 60.0
 ENDS = {TopicPartition("t", partition): 1 for partition in range(PARTITIONS)}
 
 
@@ -128,8 +133,13 @@ def test_what_was_held_for_other_offsets_is_asked_anew(three: MemoryBroker, watc
     assert not watch.news(dict.fromkeys(ENDS, 2), 0.1)
 
 
-def test_a_login_that_is_refused_is_not_shown_again(three: MemoryBroker) -> None:
+def test_a_login_that_is_refused_is_not_shown_again(
+    three: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise an idle query would log in several times a second, which locks accounts."""
+    # After three seconds another login might be let in.
+    monkeypatch.setattr(broker_history, "_QUIET_SECONDS", 3_600.0)
+    monkeypatch.setattr(broker_history, "_LONGEST_TURN_MS", 3_600_000)
     settings = ConnectionSettings(security=SecuritySettings.from_settings(Settings(LOGIN)))
     with (
         KafkaClient(three.config()) as other,

@@ -5,7 +5,6 @@ becomes a seed.
 """
 
 import json
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -15,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.protocol import decode, encode
-from tests.fuzz import judge, run
-from tests.fuzz.__main__ import Outcome, table
-from tests.fuzz.judge import MOST_TIMES, check, finding
-from tests.fuzz.mutations import (
+from tests.traced import traced
+from tools.fuzz import judge, run
+from tools.fuzz.__main__ import Outcome, table
+from tools.fuzz.judge import MOST_TIMES, check, finding
+from tools.fuzz.mutations import (
     Edit,
     edited,
     pairs_of_bytes,
@@ -27,8 +27,8 @@ from tests.fuzz.mutations import (
     records_edited,
     swept,
 )
-from tests.fuzz.responses import RESPONSES, bombs
-from tests.fuzz.targets import BEFORE_RECORDS, CORPUS, TARGETS, Target
+from tools.fuzz.responses import RESPONSES, bombs
+from tools.fuzz.targets import BEFORE_RECORDS, CORPUS, TARGETS, Target
 
 EDITS = st.lists(
     st.builds(
@@ -114,10 +114,9 @@ def test_a_response_full_of_the_smallest_elements_is_within_the_bound() -> None:
         for message in bombs(message_type, version, 500):
             data = encode(message, version)
             decode(message_type, version, data)  # Compile before the measurement.
-            tracemalloc.start()
-            decode(message_type, version, data)
-            times.append(tracemalloc.get_traced_memory()[1] / len(data))
-            tracemalloc.stop()
+            with traced() as memory:
+                decode(message_type, version, data)
+            times.append(memory.peak_bytes / len(data))
     assert 20 < max(times) < MOST_TIMES
 
 
@@ -168,7 +167,7 @@ def test_memory_beyond_the_bound_is_found() -> None:
 def test_the_blind_engine_keeps_the_first_of_each_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.fuzz.targets.TARGETS", {"broken": Target("broken", broken)})
+    monkeypatch.setattr("tools.fuzz.targets.TARGETS", {"broken": Target("broken", broken)})
     for name in ("corpus", "findings"):
         (tmp_path / name).mkdir()
     (tmp_path / "corpus" / "seed").write_bytes(b"\x07\x01")

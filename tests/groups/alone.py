@@ -69,7 +69,7 @@ class Coordinator:
         """Return the request that waits for its answer, or the seconds until one may be sent."""
         while True:
             if self._running is None or self._running.is_done:
-                self._running = Running(self._member._go_on())
+                self._running = Running(self._member._do_due_work())
             self._go_on(self._running)
             if self._running.is_done:
                 continue
@@ -112,7 +112,7 @@ class Coordinator:
             try:
                 running.result()
             except Exception as error:
-                self._member._failed(error)
+                self._member._handle_error(error)
 
     async def ask(
         self,
@@ -217,14 +217,14 @@ class Alone:
         return self.membership.state
 
     def has_left(self) -> bool:
-        return self.membership._farewell is None
+        return self.membership._leave is None
 
     def subscription(self) -> Subscription:
         """Return the subscription in the next JoinGroup."""
         return Subscription.decode(self.next(JoinGroupRequest).protocols[0].metadata)
 
     def close(self) -> None:
-        self.membership._news.close()
+        self.membership._poll_wakeup.close()
         self.coordinator.close()
 
 

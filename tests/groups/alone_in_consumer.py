@@ -97,11 +97,11 @@ class AloneInConsumer:
         return self.membership.member
 
     def has_left(self) -> bool:
-        return self.membership._farewell is None
+        return self.membership._leave is None
 
     def leave(self) -> None:
         run(self.membership.leave(Deadline.after_ms(60_000), "test"))
 
     def close(self) -> None:
-        self.membership._news.close()
+        self.membership._poll_wakeup.close()
         self.coordinator.close()

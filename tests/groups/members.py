@@ -23,10 +23,10 @@ from spark_kafka_source.groups.classic import State
 from spark_kafka_source.groups.consumer import ConsumerState
 from spark_kafka_source.groups.listener import Partitions
 from spark_kafka_source.net import Deadline, readable, run
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import MemoryBroker
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 
 @dataclass

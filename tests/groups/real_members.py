@@ -20,12 +20,13 @@ from spark_kafka_source.groups import (
 )
 from spark_kafka_source.groups.assignors import ASSIGNORS
 from spark_kafka_source.net import Deadline, readable, run
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.members import Told
 
 PATIENCE_MS = 60_000
 SESSION_MS = 6_000
+"""A short session, for a test that waits for its end. With others a member that is slow stays."""
 
 
 class Ours:
@@ -45,7 +46,7 @@ class Ours:
         listener = listener or self.told
         settings = Settings({"kafka.bootstrap.servers": servers})
         client = KafkaClient(ClientConfig.from_settings(settings))
-        times = {"session_timeout_ms": SESSION_MS, "heartbeat_interval_ms": 300}
+        times = {"heartbeat_interval_ms": 300}
         if protocol == "consumer":
             config["group_protocol"] = GroupProtocol.CONSUMER
         assignors = [ASSIGNORS[protocol]()] if protocol in ASSIGNORS else []
@@ -69,7 +70,6 @@ class Theirs:
     def __init__(self, servers: str, group_id: str, protocol: str, topic: str) -> None:
         classic = {
             "partition.assignment.strategy": protocol,
-            "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": 300,
         }
         by_protocol = {"group.protocol": "consumer"} if protocol == "consumer" else classic
@@ -111,7 +111,7 @@ def divided(members: Sequence[Ours | Theirs], partitions: int) -> Callable[[], b
 
 
 if __name__ == "__main__":
-    member = Ours(*sys.argv[1:5])
+    member = Ours(*sys.argv[1:5], session_timeout_ms=SESSION_MS)
     with contextlib.closing(member):
         settle([member], lambda: bool(member.owned()))
         print("owns", flush=True)

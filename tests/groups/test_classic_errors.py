@@ -15,7 +15,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups.classic import State
-from spark_kafka_source.groups.reactions import ADVICE, REACTIONS
+from spark_kafka_source.groups.error_reactions import ADVICE, REACTIONS
 from spark_kafka_source.net import Deadline, run
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.membership import (

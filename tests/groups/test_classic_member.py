@@ -24,6 +24,7 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.classic import State
 from spark_kafka_source.groups.leader import changed_topics, divide
 from spark_kafka_source.net import Deadline, run
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -34,7 +35,6 @@ from spark_kafka_source.protocol.messages.membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.alone import T0, T1, Alone
 from tests.groups.assignors.topics import in_racks, topics

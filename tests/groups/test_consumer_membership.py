@@ -14,9 +14,11 @@ from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from spark_kafka_source.testing.memory import KAFKA_2_1, Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.members import consumer, settle_all
-from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 ALL = tuple(TopicPartition("t", partition) for partition in range(4))
 IN_TIME_MS = 600_000

@@ -12,17 +12,11 @@ from spark_kafka_source.net import Deadline, Running
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.membership import HeartbeatRequest, HeartbeatResponse
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker
 
 Told = tuple[type[Request[Any]], str | None]
 DENIED = error_named("GROUP_AUTHORIZATION_FAILED")
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
 
 
 @pytest.fixture

@@ -19,9 +19,11 @@ from spark_kafka_source.protocol.messages.membership import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from spark_kafka_source.testing.memory import KAFKA_2_1, Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.groups.members import PATIENCE_MS, member, settle_all
-from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 T0, T1, T2, T3 = (TopicPartition("t", partition) for partition in range(4))
 ALL = (T0, T1, T2, T3)
@@ -41,7 +43,9 @@ def no_thread_remains() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     left = [each for each in set(threading.enumerate()) - before if each.name.startswith("group")]
-    assert not left
+    for each in left:  # Close waits a second for it.
+        each.join(PATIENCE_MS / 1000)
+        assert not each.is_alive()
 
 
 @BOTH
@@ -260,7 +264,7 @@ def test_closing_a_member_whose_thread_lives_on(
         return {}
 
     most_ms = 1 if what == "never ends" else HOUR_MS
-    monkeypatch.setattr(membership, "_LAST_WORDS_MS", most_ms)
+    monkeypatch.setattr(membership, "_THREAD_END_TIMEOUT_MS", most_ms)
     with member(broker) as one:
         if what == "never ends":
             monkeypatch.setattr(one.deal, "assign", assign)
@@ -347,13 +351,13 @@ def test_the_thread_sleeps_between_heartbeats(
     with member(broker) as one:
         one.settle(*ALL)
         asked = []
-        due = one.membership._due
+        due = one.membership._due_work
 
         def counted() -> Any:
             asked.append(1)
             return due()
 
         broker.forget()
-        monkeypatch.setattr(one.membership, "_due", counted)
+        monkeypatch.setattr(one.membership, "_due_work", counted)
         broker.wait_for(HeartbeatRequest, 5)
         assert len(asked) <= 3 * len(broker.requests(HeartbeatRequest))

@@ -7,10 +7,10 @@ import pytest
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer.producer_config import config_from_arguments
-from tests.java_clients.consumer import CONSUMER
-from tests.java_clients.extension_points import EXTENSIONS, HERE, LEFT_OUT, MARKS, PAGE, render
-from tests.java_clients.producer import PRODUCER
-from tests.java_clients.rows import JavaClient, Verdict
+from tools.java_clients.consumer import CONSUMER
+from tools.java_clients.extension_points import EXTENSIONS, HERE, LEFT_OUT, MARKS, PAGE, render
+from tools.java_clients.producer import PRODUCER
+from tools.java_clients.rows import JavaClient, Verdict
 
 _TAKES_CLASSES = re.compile(
     r"\.(class|classes|reporters|providers|serializer|deserializer)$|\.assignment\.strategy$"
@@ -25,7 +25,7 @@ def test_each_setting_that_takes_classes_has_a_row(client: JavaClient) -> None:
     assert taking and taking <= NAMED
 
 
-def test_the_rows_name_settings_and_methods_of_javas() -> None:
+def test_the_table_names_only_java_settings_and_methods() -> None:
     settings = {name for client in CLIENTS for name in client.settings}
     methods = {name for client in CLIENTS for name in client.methods[client.main_class]}
     assert settings >= NAMED

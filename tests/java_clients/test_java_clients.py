@@ -43,12 +43,11 @@ from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import settings_of
-from tests.java_clients.consumer import CONSUMER
-from tests.java_clients.producer import PRODUCER
-from tests.java_clients.rows import JavaClient, Verdict
-from tests.java_clients.tables import render
-from tests.java_program import JavaProgram, run_java
+from tools.java_clients.consumer import CONSUMER
+from tools.java_clients.producer import PRODUCER
+from tools.java_clients.rows import JavaClient, Verdict
+from tools.java_clients.tables import render
+from tools.java_program import JavaProgram, run_java
 
 CLIENTS = [CONSUMER, PRODUCER]
 EVERY_METHOD = [
@@ -90,7 +89,9 @@ def javas_defaults(java: JavaProgram, client: JavaClient) -> dict[str, str]:
 
 @pytest.mark.java
 @of_each_client
-def test_a_row_for_each_method_of_javas_and_no_other(java: JavaProgram, client: JavaClient) -> None:
+def test_the_table_has_every_java_method_and_no_other(
+    java: JavaProgram, client: JavaClient
+) -> None:
     javas = javas_methods(java, client)
     assert {name: set(of_class) for name, of_class in javas.items()} == {
         name: set(of_class) for name, of_class in client.methods.items()
@@ -99,7 +100,7 @@ def test_a_row_for_each_method_of_javas_and_no_other(java: JavaProgram, client: 
 
 @pytest.mark.java
 @of_each_client
-def test_ours_take_what_javas_take(java: JavaProgram, client: JavaClient) -> None:
+def test_methods_accept_every_java_parameter(java: JavaProgram, client: JavaClient) -> None:
     """The test compares the number of parameters. Their names show that they match."""
     javas = javas_methods(java, client)
     for class_name, of_class in client.methods.items():
@@ -145,7 +146,7 @@ def attributes(ours: type[Any]) -> set[str]:
 
 @pytest.mark.java
 @of_each_client
-def test_a_row_for_each_setting_of_javas_and_no_other(
+def test_the_table_has_every_java_setting_and_no_other(
     java: JavaProgram, client: JavaClient
 ) -> None:
     assert client.settings.keys() == javas_defaults(java, client).keys()
@@ -153,7 +154,7 @@ def test_a_row_for_each_setting_of_javas_and_no_other(
 
 @pytest.mark.java
 @of_each_client
-def test_defaults_are_javas_where_the_row_does_not_say_otherwise(
+def test_defaults_equal_java_defaults_unless_the_table_says_otherwise(
     java: JavaProgram, client: JavaClient
 ) -> None:
     ours, javas = defaults(client), javas_defaults(java, client)
@@ -200,12 +201,10 @@ def normal(name: str, default: str) -> str:
 
 def defaults(client: JavaClient) -> dict[str, str]:
     """Return our defaults by Java's names."""
-    of_fields = {
-        option.removeprefix("kafka."): field.default
-        for config_type in client.configs
-        for option, field in settings_of(config_type).items()
+    return {
+        name.removeprefix("kafka."): _text(option.kind.value)
+        for name, option in client.vocabulary.known.items()
     }
-    return {name: _text(default) for name, default in (of_fields | dict(client.defaults)).items()}
 
 
 def _text(default: object) -> str:
@@ -216,7 +215,7 @@ def _text(default: object) -> str:
 
 
 @pytest.mark.java
-def test_a_consumers_metrics_have_javas_names(java: JavaProgram) -> None:
+def test_consumer_metrics_have_the_names_of_java_metrics(java: JavaProgram) -> None:
     with KafkaConsumer(bootstrap_servers="localhost:1") as consumer:
         ours = consumer.metrics().keys()
     # Java does not count these separately. They show a storm of failures.
@@ -226,7 +225,7 @@ def test_a_consumers_metrics_have_javas_names(java: JavaProgram) -> None:
 
 
 @pytest.mark.java
-def test_a_producers_metrics_have_javas_names(java: JavaProgram) -> None:
+def test_producer_metrics_have_the_names_of_java_metrics(java: JavaProgram) -> None:
     with KafkaProducer(bootstrap_servers="localhost:1") as producer:
         ours = producer.metrics().keys()
     assert ours <= set(java.ask("metrics producer").split(";"))
@@ -265,7 +264,7 @@ JAVAS_ERRORS: dict[type[KafkaError], str] = {
 
 @pytest.mark.java
 @pytest.mark.parametrize("error_type", JAVAS_ERRORS, ids=lambda each: each.__name__)
-def test_an_error_is_retriable_where_javas_is(
+def test_errors_are_retriable_exactly_if_java_errors_are(
     java: JavaProgram, error_type: type[KafkaError]
 ) -> None:
     # A broker's error has its remedy from the table; the others have that of their class.

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.traffic import Events
 from tests.spark_session import SPARK_WITH_PEER
+from tools.traffic import Events
 
 OLDEST_KAFKA, FORMER_KAFKA = "3.9.2", "4.3.1"
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import spark_kafka_source
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 180
 
 
 def main() -> None:

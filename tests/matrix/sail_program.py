@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import spark_kafka_source
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 180
 
 
 def main() -> None:

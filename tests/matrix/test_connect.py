@@ -12,7 +12,7 @@ import pytest
 from spark_kafka_source.testing import LocalKafka
 from tests.matrix.test_smoke import FROM_SPARK_4_2, committed, exactly
 from tests.spark.sink.written import texts
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 for each in ("pandas", "grpc_status"):
     pytest.importorskip(each, reason="Spark Connect needs it: see the extra `matrix`")
@@ -38,7 +38,7 @@ def run(**asked: Any) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from spark_kafka_source import encode
 from tests.registry.server import registry_server, version
 from tests.spark.sink.written import to, written
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 pytest.importorskip("pandas", reason="Spark asks for pandas here, and `make test-matrix` has it")
 

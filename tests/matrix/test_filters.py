@@ -1,7 +1,8 @@
 """Why this source takes no filters: Spark's defect with readers that take them.
 
 A reader of this test takes filters. It knows nothing of this project. A test here that fails on a
-new Spark says that Spark has repaired it: then look at the decision again (docs/versions.md).
+new Spark says that Spark has repaired it: then look at the decision again
+(docs/contributors/spark-versions.md).
 """
 
 from collections.abc import Iterator
@@ -94,5 +95,5 @@ def test_two_filters_in_one_query_are_taken_for_one(frame: DataFrame) -> None:
     assert numbers(both) == [6, 6, 7, 7, 8, 8, 9, 9], "Spark is repaired: 6, 7, 8, 8, 9, 9 is right"
 
 
-def test_our_reader_takes_none() -> None:
+def test_the_reader_accepts_no_filters() -> None:
     assert "pushFilters" not in vars(KafkaBatchReader)

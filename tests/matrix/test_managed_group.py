@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import Batches, Events, stream, wait_until
 
 pytestmark = [
     pytest.mark.spark,

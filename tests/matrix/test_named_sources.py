@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.testing import LocalKafka
 from tests.matrix.test_smoke import FROM_SPARK_4_2
-from tests.spark.traffic import Batches, Events, failure
 from tests.spark_session import Run, Start
+from tools.traffic import Batches, Events, failure
 
 pytestmark = [
     pytest.mark.spark,

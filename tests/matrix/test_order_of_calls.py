@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from spark_kafka_source.spark.source.position import WRAPPER
 from tests.matrix.test_smoke import FROM_SPARK_4_2
-from tests.spark.traffic import TIMEOUT_SECONDS, failure
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, failure
 
 pytestmark = [
     pytest.mark.spark,

@@ -15,7 +15,7 @@ import pytest
 from spark_kafka_source.testing import LocalKafka
 from tests.matrix.test_smoke import exactly
 from tests.spark.sink.written import texts, to
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 for each in ("pandas", "grpc_status"):
     pytest.importorskip(each, reason="Spark Connect needs it: see the extra `matrix`")
@@ -36,7 +36,7 @@ def run(**asked: Any) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -59,5 +59,5 @@ def test_batches_work_and_a_stream_is_a_batch(
     )
     assert found == {"batch": ROWS, "filtered": 2}
     assert texts(plain) == texts(exact) == ROWS
-    # A stream that goes on from its checkpoint would write each row once: docs/spark-connect.md.
+    # A stream that goes on from its checkpoint would write each row once: see docs/platforms.md.
     assert texts(streamed) == sorted(ROWS * 2)

@@ -18,7 +18,7 @@ from tests.parity.test_rate_limits import (
     test_the_most_are_shared_out_in_proportion_also_after_a_restart,
     test_two_limited_sources_of_which_one_falls_idle,
 )
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 __all__ = [
     "follow",

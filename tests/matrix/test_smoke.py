@@ -20,7 +20,8 @@ import spark_kafka_source
 from spark_kafka_source.testing import LocalKafka
 from tests.registry.server import Reply, registry_server, version
 from tests.spark.sink.written import Written, texts, to, writer, written
-from tests.spark.traffic import (
+from tests.spark_session import Run, Start
+from tools.traffic import (
     TIMEOUT_SECONDS,
     Batches,
     Events,
@@ -31,7 +32,6 @@ from tests.spark.traffic import (
     values,
     wait_until,
 )
-from tests.spark_session import Run, Start
 
 pytestmark = [
     pytest.mark.spark,
@@ -321,7 +321,7 @@ def test_spark_finds_it_by_itself(kafka: LocalKafka, topic: str, tmp_path: Path)
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=500,
     ).stdout
     rows, columns = json.loads(shown)
     assert rows == ["0:0", "0:1"]

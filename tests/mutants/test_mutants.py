@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import drawn, main, modules
-from tests.mutants.equivalent import EQUIVALENT
-from tests.mutants.faults import faults
-from tests.mutants.run import PACKAGE, matching
+from tools.mutants.__main__ import drawn, main, modules
+from tools.mutants.equivalent import EQUIVALENT
+from tools.mutants.faults import faults
+from tools.mutants.run import PACKAGE, matching
 
 ROOT = Path(__file__).parents[2]
 LIMITS = '''"""Limits."""

@@ -2,8 +2,15 @@
 
 import pytest
 
-from tests.net.certificates import Certified, authority, certified_by
-from tests.net.ports import LOOPBACK
+from spark_kafka_source.net import connection
+from tools.certificates import Certified, authority, certified_by
+from tools.ports import LOOPBACK
+
+
+@pytest.fixture(autouse=True)
+def _probes_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a slow answer to a probe count: it says what a listener expects."""
+    monkeypatch.setattr(connection, "_PROBE_TIMEOUT_MS", 60_000)
 
 
 @pytest.fixture(scope="session")

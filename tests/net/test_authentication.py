@@ -17,6 +17,7 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.net.sasl import SaslSettings, mechanism
 from spark_kafka_source.net.sasl.mechanism import Mechanism
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from spark_kafka_source.protocol.messages.sasl import (
@@ -25,11 +26,10 @@ from spark_kafka_source.protocol.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from spark_kafka_source.settings import Settings
-from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
-from tests.memory_broker.cluster import RefusedError
-from tests.net.certificates import Certified
+from spark_kafka_source.testing.memory import KAFKA_2_1, Action, MemoryBroker
+from spark_kafka_source.testing.memory.cluster import RefusedError
 from tests.net.session_clock import sessions_by_own_clock
+from tools.certificates import Certified
 
 USER, PASSWORD = "alice", "canary"
 
@@ -69,10 +69,9 @@ def refusal(broker: MemoryBroker, given: ConnectionSettings | None = None) -> Au
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.cluster.mechanisms["PLAIN"] = plain
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    broker.cluster.mechanisms["PLAIN"] = plain
+    return broker
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Connecting: all addresses of a name, API versions, and servers that are no broker."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,7 +19,7 @@ from spark_kafka_source.net import (
     Identity,
     RequestTimeoutError,
 )
-from spark_kafka_source.net.contacts import Contacts
+from spark_kafka_source.net.broker_history import BrokerHistory
 from spark_kafka_source.protocol import Versions
 from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
@@ -29,30 +28,24 @@ from spark_kafka_source.protocol.messages.api_versions import (
 )
 from spark_kafka_source.protocol.messages.fetch import FetchRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
-from tests.memory_broker import KAFKA_2_1, NEWEST, Action, MemoryBroker, Raw
-from tests.net.ports import LOOPBACK, black_hole, refused_port
+from spark_kafka_source.testing.memory import KAFKA_2_1, NEWEST, Action, MemoryBroker, Raw
+from tools.ports import LOOPBACK, black_hole, refused_port
 
 UNSUPPORTED_VERSION = error_named("UNSUPPORTED_VERSION")
 IMPATIENT = ConnectionSettings(socket_connection_setup_timeout_ms=50)
 
 
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
-
-
 def connect(
     address: Address,
     settings: ConnectionSettings | None = None,
-    contacts: Contacts | None = None,
+    history: BrokerHistory | None = None,
     identity: Identity | None = None,
 ) -> Connection:
     return Connection.connect(
         address,
         settings or ConnectionSettings(),
         Deadline.after_ms(30_000),
-        contacts=contacts,
+        history=history,
         identity=identity,
     )
 
@@ -86,23 +79,23 @@ def test_a_broker_that_lacks_our_version_is_asked_in_its_own() -> None:
 
 
 def test_what_a_broker_speaks_is_asked_for_in_its_own_version_from_then_on() -> None:
-    contacts = Contacts()
+    history = BrokerHistory()
     with MemoryBroker(versions=KAFKA_2_1) as broker:
         for _ in range(2):
-            connect(broker.address(), contacts=contacts).close()
+            connect(broker.address(), history=history).close()
         assert asked_versions(broker) == [4, 2, 2]
 
 
 def test_a_broker_that_hangs_up_is_asked_in_another_version(broker: MemoryBroker) -> None:
     """A broker may not know the version. One that starts hangs up, too, and is soon asked anew."""
-    contacts = Contacts()
+    history = BrokerHistory()
     broker.control(ApiVersionsRequest, Action.CLOSE, times=4)
     for _ in range(4):
         with pytest.raises(ConnectionFailedError):
-            connect(broker.address(), contacts=contacts)
+            connect(broker.address(), history=history)
     assert asked_versions(broker) == [4, 3, 0, 4]
     for _ in range(2):
-        connection = connect(broker.address(), contacts=contacts)
+        connection = connect(broker.address(), history=history)
         assert connection.supports(FetchRequest, NEWEST[FetchRequest.KEY].highest)
         connection.close()
     # It knows version 4. Before a login, Kafka hangs up on a second question, so it is not asked.
@@ -112,24 +105,24 @@ def test_a_broker_that_hangs_up_is_asked_in_another_version(broker: MemoryBroker
 def test_a_hang_up_does_not_end_the_checks_of_an_address(broker: MemoryBroker) -> None:
     """KIP-1242. Brokers hang up at a restart, and then addresses may lead elsewhere."""
     broker.cluster.cluster_id = "ours"
-    contacts, right = Contacts(), Identity("ours", 0)
+    history, right = BrokerHistory(), Identity("ours", 0)
     broker.control(ApiVersionsRequest, Action.CLOSE)
     with pytest.raises(ConnectionFailedError):
-        connect(broker.address(), contacts=contacts, identity=right)
+        connect(broker.address(), history=history, identity=right)
     for _ in range(2):
-        connect(broker.address(), contacts=contacts, identity=right).close()
+        connect(broker.address(), history=history, identity=right).close()
     assert asked_versions(broker) == [5, 3, 5]
 
 
 def test_a_version_that_is_refused_for_good_is_not_kept(broker: MemoryBroker) -> None:
-    contacts = Contacts()
-    contacts.agreed(broker.address(), 0)
+    history = BrokerHistory()
+    history.agreed(broker.address(), 0)
     own_range = ApiVersion(ApiVersionsRequest.KEY, 1, 4)
     refusal = ApiVersionsResponse(UNSUPPORTED_VERSION.code, [own_range])
     broker.control(ApiVersionsRequest, refusal)
     with pytest.raises(UnsupportedVersionError):
-        connect(broker.address(), contacts=contacts)
-    connect(broker.address(), contacts=contacts).close()
+        connect(broker.address(), history=history)
+    connect(broker.address(), history=history).close()
     assert asked_versions(broker) == [0, 4]
 
 

@@ -24,8 +24,9 @@ from spark_kafka_source.net import (
 from spark_kafka_source.net.conversation import _MOST_AT_ONCE, InterruptedConversationError
 from tests.client.clock import Clock, deadlines_by
 
-IN_TIME = Deadline(time.monotonic() + 3_600, 3_600_000)
-LATER = Deadline(IN_TIME.at_seconds + 1, 3_601_000)
+# Later than the end of any run of the tests, which begins with the import of this file.
+IN_TIME = Deadline(time.monotonic() + 1_000_000, 1_000_000_000)
+LATER = Deadline(IN_TIME.at_seconds + 1, 1_000_001_000)
 FAULT = LocalError("a fault")
 
 
@@ -77,14 +78,14 @@ def test_one_without_a_wait_does_not_block() -> None:
     assert run(at_once("a"), never) == "a"
 
 
-def test_each_wait_blocks_also_those_of_conversations_within() -> None:
+def test_each_wait_blocks_also_in_inner_conversations() -> None:
     first, second = answers(2)
     waits: list[Wait] = []
 
     def block(wait: Wait) -> None:
         waits.append(wait)
         if len(waits) > 1:  # The first wait ends too soon.
-            (first if wait.things == [first] else second).come()
+            (first if wait.sockets == [first] else second).come()
 
     async def both() -> str:
         return await first.heard() + await second.heard()
@@ -169,7 +170,7 @@ def test_alone_a_thing_waits_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> 
 
     alone, other = Blocking(), Answer()
     Wait([alone], IN_TIME).block()
-    assert alone.log == ["waits for 3600000 ms"]
+    assert alone.log == ["waits for 1000000000 ms"]
     other.come()
     Wait([alone, other], IN_TIME).block()
     assert len(alone.log) == 1
@@ -198,7 +199,7 @@ def test_one_that_waits_for_nothing_is_done_as_it_begins() -> None:
     assert (running.is_done, running.result()) == (True, "a")
     assert conversations.is_idle
     wait = settled(conversations)
-    assert (list(wait.things), wait.until.at_seconds) == ([], float("inf"))
+    assert (list(wait.sockets), wait.until.at_seconds) == ([], float("inf"))
 
 
 def test_each_goes_on_once_its_own_wait_is_over() -> None:
@@ -261,7 +262,7 @@ def test_one_given_up_before_its_turn_never_begins() -> None:
     conversations.close()
 
 
-def test_close_ends_those_under_way_and_those_still_to_come() -> None:
+def test_close_ends_present_and_later_conversations() -> None:
     conversations, asked = Conversations(), answers(10)
     running = begun(conversations, *asked)
     asked[0].come()
@@ -358,7 +359,7 @@ def test_results_are_in_the_order_of_the_conversations() -> None:
     waits: list[list[object]] = []
 
     def last_first(wait: Wait) -> None:
-        waits.append(list(wait.things))
+        waits.append(list(wait.sockets))
         asked[3 - len(waits)].come()
 
     assert held([each.heard() for each in asked], last_first) == ["0", "1", "2"]
@@ -381,8 +382,8 @@ def test_so_many_at_once_and_the_next_as_soon_as_one_is_done() -> None:
     seen: list[list[object]] = []
 
     def block(wait: Wait) -> None:
-        seen.append(list(wait.things))
-        last = wait.things[-1]
+        seen.append(list(wait.sockets))
+        last = wait.sockets[-1]
         assert isinstance(last, Answer)
         last.come()
 
@@ -453,13 +454,13 @@ def test_several_within_several() -> None:
         return "".join(each.result() for each in await together([one.heard(), other.heard()]))
 
     def block(wait: Wait) -> None:
-        assert isinstance(wait.things, list)
-        wait.things[0].come()
+        assert isinstance(wait.sockets, list)
+        wait.sockets[0].come()
 
     assert held([pair(*asked[:2]), pair(*asked[2:])], block) == ["01", "23"]
 
 
-def test_those_within_one_that_is_given_up_end_with_it() -> None:
+def test_inner_conversations_end_with_the_one_that_is_given_up() -> None:
     conversations, asked = Conversations(), answers(2)
 
     running = conversations.begin(together(each.heard() for each in asked))

@@ -20,8 +20,8 @@ from spark_kafka_source.net import (
 )
 from spark_kafka_source.net.http_connection import HttpConnection, HttpRequest
 from spark_kafka_source.secret import Secret
-from tests.net.certificates import Certified
-from tests.net.ports import LOOPBACK, black_hole, refused_port
+from tools.certificates import Certified
+from tools.ports import LOOPBACK, black_hole, refused_port
 
 PEER = Peer("server", "Use its name", "Use another port")
 GET = HttpRequest("GET", "/a?b", {"X-Token": "canary"})

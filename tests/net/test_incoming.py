@@ -3,8 +3,8 @@
 import pytest
 
 from spark_kafka_source.errors import ProtocolError
-from spark_kafka_source.net import incoming as incoming_module
-from spark_kafka_source.net.incoming import Incoming
+from spark_kafka_source.net import framed_socket
+from spark_kafka_source.net.framed_socket import Incoming
 
 
 def size_of(prefix: bytes) -> int:
@@ -38,13 +38,13 @@ def framed(*contents: bytes) -> bytes:
 def test_frames_are_whole_however_their_bytes_come(
     most: int, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(incoming_module, "_STEP_BYTES", step)
+    monkeypatch.setattr(framed_socket, "_STEP_BYTES", step)
     contents = (b"a", b"0123456789" * 12, b"xyz")
     assert fed(Incoming(size_of), framed(*contents), most) == list(contents)
 
 
 def test_memory_is_taken_as_the_bytes_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incoming_module, "_STEP_BYTES", 8)
+    monkeypatch.setattr(framed_socket, "_STEP_BYTES", 8)
     incoming = Incoming(size_of)
     assert fed(incoming, framed(bytes(900))[:20], 1_000) == []
     assert len(incoming.room()) <= 16

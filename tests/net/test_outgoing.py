@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.net.outgoing import Outgoing
+from spark_kafka_source.net.framed_socket import Outgoing
 
 
 def drained(outgoing: Outgoing, sizes: list[int]) -> bytes:

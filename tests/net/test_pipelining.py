@@ -22,6 +22,7 @@ from spark_kafka_source.net import (
     SecuritySettings,
     readable,
 )
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -33,9 +34,8 @@ from spark_kafka_source.protocol.messages.produce import (
     TopicProduceData,
 )
 from spark_kafka_source.records import Record, encode_batch
-from spark_kafka_source.settings import Settings
-from tests.memory_broker import Action, MemoryBroker, Raw
-from tests.net.certificates import Certified
+from spark_kafka_source.testing.memory import Action, MemoryBroker, Raw
+from tools.certificates import Certified
 
 MIB = 1 << 20
 

@@ -7,12 +7,12 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import (
     SECURITY_OPTIONS,
-    SECURITY_WITHOUT_EFFECT,
     SecurityProtocol,
     SecuritySettings,
 )
+from spark_kafka_source.options.declaration import Settings, Use
+from spark_kafka_source.options.other_names import other_names
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
 
 PROTOCOL = "kafka.security.protocol"
 
@@ -58,7 +58,7 @@ def test_settings_travel_and_show_no_secret() -> None:
     assert "canary" not in repr(found)
 
 
-@pytest.mark.parametrize("option", sorted(SECURITY_OPTIONS - {PROTOCOL}))
+@pytest.mark.parametrize("option", sorted(SECURITY_OPTIONS.keys() - {PROTOCOL}))
 def test_an_option_that_would_do_nothing_is_refused(option: str) -> None:
     given = {option.removeprefix("kafka.").replace(".", "_"): "x"}
     found = refusal("PLAINTEXT", **given)
@@ -72,6 +72,6 @@ def test_a_slip_could_leave_the_door_open_and_is_refused() -> None:
     assert "Did you mean 'kafka.ssl.truststore.location'?" in str(found)
 
 
-def test_what_is_javas_own_does_nothing_without_harm() -> None:
-    for option in SECURITY_WITHOUT_EFFECT:
+def test_settings_of_java_only_are_ignored() -> None:
+    for option in other_names(Use.CONSUMER).reasons:
         read("SSL", **{option.removeprefix("kafka.").replace(".", "_"): "x"})

@@ -12,17 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net import SecuritySettings, TlsSettings, tls, tls_context
-from spark_kafka_source.net.pem import pem_blocks
-from spark_kafka_source.settings import Settings
-from tests.net.certificates import PASSWORD, Certified
+from spark_kafka_source.net import SecuritySettings, TlsSettings, tls_context
+from spark_kafka_source.net.tls import context
+from spark_kafka_source.net.tls.pem import pem_blocks
+from spark_kafka_source.options.declaration import Settings
+from tools.certificates import PASSWORD, Certified
 
 JKS = bytes.fromhex("feedfeed00000002")
 
 
 @pytest.fixture(autouse=True)
 def _every_context_is_a_new_one() -> None:
-    tls._context.cache_clear()
+    context._context.cache_clear()
 
 
 def tls_settings(**values: str) -> TlsSettings:
@@ -68,7 +69,9 @@ def test_trust_in_pem_inline_on_one_line_or_in_a_file(ca: Certified, tmp_path: P
 
 
 @pytest.mark.parametrize("type_name", ["", "PKCS12", "jks"])
-def test_trust_in_a_store_of_javas_pkcs12(ca: Certified, tmp_path: Path, type_name: str) -> None:
+def test_a_pkcs12_truststore_written_by_java_is_trusted(
+    ca: Certified, tmp_path: Path, type_name: str
+) -> None:
     """Java, too, reads PKCS12 when the type is JKS."""
     file = written(tmp_path, ca.java_truststore(PASSWORD))
     options = {"truststore_password": f" {PASSWORD}\n", "truststore_type": type_name}
@@ -148,7 +151,7 @@ def test_pkcs12_takes_a_library(
     file = written(tmp_path, ca.java_truststore(PASSWORD))
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
     said = str(refusal(truststore_location=file, truststore_password=PASSWORD))
-    assert "pip install 'spark-kafka-source[tls]'" in said
+    assert "Install this package with its extra 'tls' on the driver" in said
 
 
 # -- keystores -------------------------------------------------------------------------------------

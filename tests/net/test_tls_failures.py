@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from spark_kafka_source.net import Address, TlsSettings
-from spark_kafka_source.net.tls_failures import tls_failure
+from spark_kafka_source.net.tls.failures import tls_failure
 
 BROKER = Address("broker.example.org", 9093)
 WITH_KEY = TlsSettings(ssl_keystore_location="me.pem")

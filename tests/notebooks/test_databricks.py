@@ -9,7 +9,7 @@ import pytest
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer, Security
 from tests.exactly_once.judge import found_by_confluent
-from tests.notebooks.running import DATABRICKS, SESSION, code_cell, read, run, shown
+from tools.notebooks.running import DATABRICKS, SESSION, code_cell, read, run, shown
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -10,7 +10,7 @@ import pytest
 
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.notebooks.running import NOTEBOOKS, SESSION, code_cell, drawn, kept, read, run, shown
+from tools.notebooks.running import NOTEBOOKS, SESSION, code_cell, drawn, kept, read, run, shown
 
 IN_SPARK = (pytest.mark.spark, pytest.mark.kafka, pytest.mark.long)
 BY_NAME = {path.stem: path for path in NOTEBOOKS}

@@ -28,7 +28,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from spark_kafka_source.records import Codec
-from tests.memory_broker import Action, MemoryBroker
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 
 _NONE = Versions.parse("none")
 _UNSUPPORTED_CODEC = error_named("UNSUPPORTED_COMPRESSION_TYPE")

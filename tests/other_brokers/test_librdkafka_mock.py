@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from spark_kafka_source import KafkaConsumer, KafkaProducer, TopicPartition
-from spark_kafka_source.protocol.exchange import _tell_of_rest
+from spark_kafka_source.protocol.exchange import _warn_of_rest
 
 BROKERS = 3
 _PATIENCE_SECONDS = 30
@@ -73,7 +73,8 @@ def test_bytes_after_an_answer_are_told_once(
 ) -> None:
     with KafkaProducer(bootstrap_servers=servers) as producer:
         producer.send("t", b"")
-    _tell_of_rest.cache_clear()
+    _warn_of_rest.cache_clear()
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             with KafkaConsumer(bootstrap_servers=servers) as consumer:

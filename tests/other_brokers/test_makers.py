@@ -9,8 +9,8 @@ import pytest
 from spark_kafka_source import KafkaConsumer, KafkaProducer, TopicPartition
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, UnsupportedVersionError
 from spark_kafka_source.records import Codec
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.exactly_once.conftest import in_memory_trial
-from tests.memory_broker import MemoryBroker
 from tests.other_brokers.makers import MAKERS, Maker
 
 _PARTITIONS = 3

@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios, and the table of their results: `--parity-table docs/parity.md`."""
+"""Fixtures of the scenarios, and the table of their results (`--parity-table PAGE`)."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -80,6 +80,9 @@ DIFFERENCES: dict[str, Difference] = {
     "sink/a_topic_that_does_not_exist": Difference(
         "better", "the error names the option by which it waited; the peer's only the time"
     ),
+    "sink/columns_are_found_by_their_exact_names": Difference(
+        "better", "a column such as `KEY` is refused; the peer leaves it out in silence"
+    ),
     "sink/a_header_without_a_key_is_refused": Difference(
         "better", "the error names the row and what is wrong; the peer's is a NullPointerException"
     ),

@@ -9,9 +9,9 @@ from pyspark.sql.readwriter import DataFrameWriter
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tests.spark import traffic
-from tests.spark.traffic import TIMEOUT_SECONDS, Batches
 from tests.spark_session import Start
+from tools import traffic
+from tools.traffic import TIMEOUT_SECONDS, Batches
 
 PEER = "kafka"
 OURS = "pykafka"

@@ -1,4 +1,4 @@
-"""Table of `make parity`: each scenario with each format, for docs/parity.md."""
+"""Table of `make parity`: each scenario with each format, for the page on parity."""
 
 import re
 from collections import Counter, defaultdict
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.marks import Marks
 from tests.parity.differences import Difference
 from tests.parity.scenario import OURS, PEER
 from tests.parity.suites import NOT_COUNTED, SUITES, Suite
+from tools.marks import Marks
 
 MARKS = Marks("<!-- parity: written by make parity -->", "<!-- end of parity -->")
 

@@ -5,8 +5,8 @@ from pyspark.sql import DataFrame
 
 from tests.parity.refusals import refused
 from tests.parity.scenario import Source
-from tests.spark.traffic import Batches, Events
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
@@ -23,7 +23,7 @@ def test_what_is_there_is_read_in_limited_batches(
 
     frame = source.stream(events.options(maxOffsetsPerTrigger=5))
     query = start(frame.writeStream.foreachBatch(and_write).trigger(availableNow=True))
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     assert [len(values) for _, values in sink.seen] == [5, 5, 5]
     assert sink.values == sorted(f"0:{offset}" for offset in range(15))
 
@@ -58,7 +58,7 @@ def test_the_topic_is_made_anew_meanwhile(
 
     frame = source.stream(events.options(maxOffsetsPerTrigger=5))
     query = start(frame.writeStream.foreachBatch(recreate).trigger(availableNow=True))
-    text = refused(lambda: query.awaitTermination(60))
+    text = refused(lambda: query.awaitTermination(TIMEOUT_SECONDS))
     text_of_peer, condition = says
     assert (f"[{condition}_WITH_TRIGGER_AVAILABLENOW]" if source.is_ours else text_of_peer) in text
 
@@ -76,9 +76,9 @@ def test_a_batch_that_failed_is_run_again_as_it_was(
 
     writer = source.stream(events.options()).writeStream.foreachBatch(fail_on_7)
     writer = writer.trigger(availableNow=True)
-    assert "there is a 7" in refused(lambda: start(writer).awaitTermination(60))
+    assert "there is a 7" in refused(lambda: start(writer).awaitTermination(TIMEOUT_SECONDS))
     events.grow(2)
     events.write([8])
     events.write([9], 1)
-    assert "there is a 7" in refused(lambda: start(writer).awaitTermination(60))
+    assert "there is a 7" in refused(lambda: start(writer).awaitTermination(TIMEOUT_SECONDS))
     assert sink.seen == [(0, ["1", "2", "3", "4", "5", "6", "7"])] * 2

@@ -11,7 +11,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.parity.refusals import BAD_SUBSCRIPTIONS, refused
 from tests.parity.scenario import Source
 from tests.spark.source.test_transactions import Transactions
-from tests.spark.traffic import Events, Writer, values
+from tools.traffic import Events, Writer, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 

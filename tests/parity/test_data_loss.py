@@ -13,12 +13,11 @@ from pyspark.sql import DataFrame
 
 from tests.parity.refusals import refused
 from tests.parity.scenario import Follow, Source, process_all_available
-from tests.spark.traffic import Events, values, wait_until
 from tests.spark_session import Start
+from tools.traffic import Events, values, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 
-SKIP = {"failOnDataLoss": False, "kafkaConsumer.pollTimeoutMs": 1_000}
 WRITTEN, GONE = range(50), range(30)
 LEFT = [number for number in WRITTEN if number not in GONE]
 _UNREADABLE = "COULD_NOT_READ_OFFSET_RANGE"
@@ -34,6 +33,12 @@ def aged(events: Events) -> Events:
     return events
 
 
+def skip(source: Source) -> dict[str, Any]:
+    """Return options to go on after a loss. Only the peer polls in vain for what is gone."""
+    soon = {} if source.is_ours else {"kafkaConsumer.pollTimeoutMs": 1_000}
+    return {"failOnDataLoss": False} | soon
+
+
 def from_zero(events: Events, **more: Any) -> dict[str, Any]:
     """Return the options of a source that starts at offset 0."""
     return events.options(startingOffsets=events.offsets(0), **more)
@@ -45,14 +50,14 @@ def aged_out(source: Source) -> str:
 
 
 def test_a_stream_skips_what_is_gone(source: Source, aged: Events, follow: Follow) -> None:
-    stream = follow(source.stream(from_zero(aged) | SKIP))
+    stream = follow(source.stream(from_zero(aged) | skip(source)))
     assert stream.numbers() == LEFT
     aged.write([50])
     assert stream.numbers() == [*LEFT, 50]
 
 
 def test_a_batch_skips_what_is_gone(source: Source, aged: Events) -> None:
-    found = values(source.batch(from_zero(aged) | SKIP))
+    found = values(source.batch(from_zero(aged) | skip(source)))
     assert [*map(int, found)] == LEFT
 
 
@@ -77,7 +82,7 @@ def test_a_stream_skips_what_goes_after_planning(
 
     events.create()
     events.write(WRITTEN)
-    query = start(source.stream(events.options() | SKIP).writeStream.foreachBatch(sink))
+    query = start(source.stream(events.options() | skip(source)).writeStream.foreachBatch(sink))
     process_all_available(query)
     assert found == LEFT
 
@@ -125,7 +130,7 @@ def test_stress(source: Source, events: Events, follow: Follow) -> None:
             events.options(
                 subscribe=None,
                 subscribePattern=f"{events.name}-.*",
-                **SKIP,
+                **skip(source),
                 **{
                     "kafka.metadata.max.age.ms": 1,
                     "kafka.request.timeout.ms": 3_000,

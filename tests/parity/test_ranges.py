@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import functions
 
 from spark_kafka_source.fetch import OffsetRange
-from spark_kafka_source.spark.source.splitting import split_ranges
+from spark_kafka_source.spark.source.offset_arithmetic import split_ranges
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.parity.scenario import Source
-from tests.spark.traffic import Events, Writer
+from tools.traffic import Events, Writer
 
 # Enough records in partitions 0, 1 and 2 for all cases.
 RECORDS = (10_000, 15_000, 20_000)

@@ -1,14 +1,15 @@
 """Limits of a micro-batch: the most and the least offsets, and the number of tasks."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from pyspark.sql import DataFrame
 
 from tests.parity.refusals import refused
 from tests.parity.scenario import Follow, Source, Stream, process_all_available
-from tests.spark.traffic import Batches, Events, wait_until
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events, Writer, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 FULL = pytest.mark.parity_full
@@ -22,6 +23,14 @@ def sizes(stream: Stream) -> list[int]:
 def shares(stream: Stream) -> list[dict[str, int]]:
     """Return the rows per partition of each micro-batch. The topic was filled by `fill`."""
     return [Counter(value.partition(":")[0] for value in values) for values in stream.batches]
+
+
+def write_at_once(events: Events, values: Iterable[object], partition: int = 0) -> None:
+    """Write values in one record batch. A running stream has all or none in a micro-batch."""
+    # The end of the block sends what waits. Until then the producer sends no part of it.
+    with Writer(events.kafka.bootstrap_servers, linger_ms=60_000) as writer:
+        for value in values:
+            writer.queue(events.name, str(value).encode(), partition=partition)
 
 
 def test_the_most_are_shared_out_in_proportion_also_after_a_restart(
@@ -61,7 +70,7 @@ def test_the_least_are_waited_for(
     waiting = 33 - first
     events.write(range(14 - waiting))
     assert len(stream.read()) == first
-    events.write(range(19), 1)
+    write_at_once(events, range(19), 1)
     stream.read()
     assert sizes(stream) == ([33, 33] if most is None else [19, 19])
 
@@ -74,7 +83,7 @@ def test_the_least_are_not_waited_for_longer_than_a_delay(
     found = events.options(minOffsetsPerTrigger=10, maxTriggerDelay="1s", maxOffsetsPerTrigger=most)
     stream = follow(source.stream(found))
     assert len(stream.read()) == 10
-    events.write(range(9))
+    write_at_once(events, range(9))
     wait_until(lambda: len(stream.sink.values) == 19, stream.query)
     assert sizes(stream) == [10, 9]
 
@@ -92,9 +101,9 @@ def test_trigger_once_ignores_limits(
 ) -> None:
     events.fill(15)
     stream = follow(source.stream(events.options() | limit), once=True)
-    assert stream.query.awaitTermination(60)
+    assert stream.query.awaitTermination(TIMEOUT_SECONDS)
     events.write(range(11))
-    assert stream.start().awaitTermination(60)
+    assert stream.start().awaitTermination(TIMEOUT_SECONDS)
     assert sizes(stream) == [15, 11]
 
 

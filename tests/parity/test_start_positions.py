@@ -14,7 +14,7 @@ import pytest
 
 from tests.parity.refusals import refused
 from tests.parity.scenario import Follow, Source
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 

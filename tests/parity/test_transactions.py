@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 
 from tests.parity.scenario import Source, process_all_available
 from tests.spark.source.test_transactions import COMMITTED, Transactions
-from tests.spark.traffic import Batches, Events, values
 from tests.spark_session import Run, Start
+from tools.traffic import Batches, Events, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer]
 

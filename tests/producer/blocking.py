@@ -14,7 +14,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 def settle(conversations: Conversations) -> None:
     """Let all conversations go on until none of them waits for a broker."""
     conversations.step()
-    while any(each.things or each.until.expired for each in _waits(conversations)):
+    while any(each.sockets or each.until.expired for each in _waits(conversations)):
         conversations.next_wait().block()
         conversations.step()
 
@@ -31,7 +31,7 @@ def end_pauses(conversations: Conversations) -> None:
 
 
 def _pauses(conversations: Conversations) -> list[Deadline]:
-    waits = [each for each in _waits(conversations) if not each.things]
+    waits = [each for each in _waits(conversations) if not each.sockets]
     return [each.until for each in waits if each.until.at_seconds < math.inf]
 
 

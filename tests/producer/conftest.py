@@ -1,15 +1,8 @@
-"""The in-memory broker for a producer's tests."""
-
-from collections.abc import Iterator
+"""Brokers in memory never seem silent here, unless a test says so."""
 
 import pytest
 
-from tests.memory_broker import MemoryBroker
 
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    """Run a broker with one node, and a topic t of one partition."""
-    with MemoryBroker() as broker:
-        broker.create_topic("t")
-        yield broker
+@pytest.fixture(autouse=True)
+def _unhurried(unhurried: None) -> None:
+    """See `tests/fixtures.py`."""

@@ -12,9 +12,9 @@ import confluent_kafka as ck
 from spark_kafka_source import KafkaConsumer, TopicPartition
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import wait_for_markers
-from tests.java_program import JavaProgram, run_java
 from tests.records.batches import Row
 from tests.records.oracle import row_of
+from tools.java_program import JavaProgram, run_java
 
 ByPartition = dict[int, list[Row]]
 

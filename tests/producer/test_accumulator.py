@@ -11,8 +11,8 @@ from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ClosedError, LocalError
 from spark_kafka_source.net import Address, Deadline, readable
 from spark_kafka_source.producer import BufferFullError, ProducerConfig, ProducerId
-from spark_kafka_source.producer.accumulator import Accumulator, Part, PartitionQueue
-from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
+from spark_kafka_source.producer.accumulator import Accumulator, Part
+from spark_kafka_source.producer.batch import OpenBatch, PartitionQueue, ProducerBatch
 from spark_kafka_source.producer.delivery import Run
 from spark_kafka_source.records import EncodedBatch, Row, encode_columns
 from spark_kafka_source.topic_partition import TopicPartition
@@ -76,7 +76,7 @@ def heads(accumulator: Accumulator, where: TopicPartition = T0) -> list[list[int
     queue = accumulator.queue(where)
     found = []
     while accumulator.head(queue) is not None:
-        found.append(values_of(accumulator.take(queue)))
+        found.append(values_of(accumulator.pop_head(queue)))
     return found
 
 
@@ -258,7 +258,7 @@ def test_what_is_sent_again_comes_before_what_is_new_in_the_first_order(
 ) -> None:
     put(accumulator, *range(12))
     queue = accumulator.queue(T0)
-    sent = [accumulator.take(queue) for _ in range(3)]
+    sent = [accumulator.pop_head(queue) for _ in range(3)]
     for order, batch in enumerate(sent, 1):
         batch.order = order
     accumulator.put_back(queue, [sent[2]])
@@ -335,7 +335,7 @@ def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> N
     accumulator = accumulator_of(batch_size=1_000, buffer_memory=10_000)
     put(accumulator, 1, size=1_000)
     queue = accumulator.queue(T0)
-    batch = accumulator.take(queue)
+    batch = accumulator.pop_head(queue)
     assert batch.encoded is not None
     assert accumulator.memory.free == 10_000 - batch.encoded.size
     batch.delivered()
@@ -348,7 +348,7 @@ def test_the_room_of_a_batch_is_given_back_as_far_as_it_turns_out_smaller() -> N
 def test_a_whole_batch_has_as_much_room_as_it_takes() -> None:
     accumulator = accumulator_of(buffer_memory=10_000, max_block_ms=0)
     accumulator.append_batch(T0, 1_000, lambda: encoded(1, 2))
-    batch = accumulator.take(accumulator.queue(T0))
+    batch = accumulator.pop_head(accumulator.queue(T0))
     assert accumulator.memory.free == 10_000 - encoded(1, 2).size
     accumulator.release(batch)
     assert accumulator.memory.free == 10_000
@@ -394,7 +394,7 @@ def test_a_full_buffer_ends_linger_ms_and_wakes_whoever_sends() -> None:
     queue = accumulator.queue(T0)
     batch = accumulator.head(queue)
     assert batch is not None
-    accumulator.take(queue)
+    accumulator.pop_head(queue)
     batch.delivered()
     accumulator.release(batch)
     thread.join()
@@ -416,7 +416,7 @@ def test_where_there_is_no_room_in_time_nothing_is_taken() -> None:
 def test_whoever_empties_the_buffer_does_not_wait_for_room_in_it() -> None:
     accumulator = accumulator_of(buffer_memory=SIZE, max_block_ms=HOUR_MS)
     put(accumulator, 0)
-    accumulator.emptied_by = threading.current_thread()
+    accumulator.producer_thread = threading.current_thread()
     with pytest.raises(BufferFullError):
         put(accumulator, 1)
     with pytest.raises(LocalError, match="a callback of the producer cannot wait"):
@@ -441,7 +441,7 @@ def test_flush_makes_all_ready_and_waits_for_it_from_any_threads(accumulator: Ac
         assert not found
         batch = accumulator.head(accumulator.queue(where))
         assert batch is not None
-        accumulator.take(accumulator.queue(where))
+        accumulator.pop_head(accumulator.queue(where))
         batch.delivered()
         accumulator.release(batch)
     for each in threads:
@@ -504,7 +504,7 @@ def test_many_threads_lose_and_double_nothing() -> None:
             accumulator.close_open()
         queue = accumulator._queues.get(T0)
         while queue is not None and accumulator.head(queue) is not None:
-            batch = accumulator.take(queue)
+            batch = accumulator.pop_head(queue)
             found += values_of(batch)
             batch.delivered()
             accumulator.release(batch)

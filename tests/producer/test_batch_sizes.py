@@ -14,10 +14,12 @@ from spark_kafka_source.producer import ProducerConfig
 from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import Codec, Compression, EncodedBatch
-from tests.memory_broker import MemoryBroker
-from tests.producer.beside import SMALL_BATCHES
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import IN_TIME, producing, values
 from tests.records.record_tables import NOW_MS
+from tools.three_producers import SMALL_BATCHES
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 MIB = 1 << 20
 LIMIT = int(SMALL_BATCHES["max.message.bytes"])
@@ -50,7 +52,7 @@ def test_what_is_refused_is_remembered_by_topic() -> None:
     assert sizes.of_encoded("t") is None
     assert sizes.refused("t", batch(MIB)) == sizes.of_encoded("t") == MIB // 4
     assert sizes.of_records("t") == MIB // 4 - 61
-    sizes.taken("u", batch(MIB))
+    sizes.accepted("u", batch(MIB))
     assert (sizes.of_encoded("u"), sizes.of_records("u")) == (None, usual)
 
 
@@ -66,7 +68,7 @@ def test_batches_that_were_on_their_way_change_nothing() -> None:
 def test_a_larger_batch_that_is_taken_shows_that_there_is_room() -> None:
     sizes = sizes_of()
     sizes.refused("t", batch(MIB))
-    sizes.taken("t", batch(MIB // 2))
+    sizes.accepted("t", batch(MIB // 2))
     assert sizes.of_encoded("t") == MIB // 2
     assert sizes.refused("t", batch(MIB // 2 + 1)) == MIB // 2
 
@@ -74,7 +76,7 @@ def test_a_larger_batch_that_is_taken_shows_that_there_is_room() -> None:
 def test_a_limit_that_was_lowered_is_found_again() -> None:
     sizes = sizes_of()
     sizes.refused("t", batch(MIB))
-    sizes.taken("t", batch(MIB // 4))
+    sizes.accepted("t", batch(MIB // 4))
     assert sizes.refused("t", batch(MIB // 4)) == MIB // 16
 
 
@@ -83,9 +85,9 @@ def test_compressed_records_are_counted_by_their_ratio() -> None:
     sizes.refused("t", batch(MIB, ratio=0.1))
     at_first = sizes.of_records("t")
     assert at_first == pytest.approx(MIB / 4 / 0.1 * 0.9, rel=0.01)
-    sizes.taken("t", batch(10_000, ratio=0.5))
+    sizes.accepted("t", batch(10_000, ratio=0.5))
     assert sizes.of_records("t") == pytest.approx(at_first / 5, rel=0.01)
-    sizes.taken("t", batch(10_000, ratio=0.1))
+    sizes.accepted("t", batch(10_000, ratio=0.1))
     assert at_first / 5 < sizes.of_records("t") < at_first / 4.9, "it comes back slowly"
 
 
@@ -124,7 +126,7 @@ def test_the_limit_is_found_and_tries_cost_little(limit: int, seed: int) -> None
             sizes.refused("t", batch(size))
         else:
             taken += size
-            sizes.taken("t", batch(size))
+            sizes.accepted("t", batch(size))
     assert refused <= 2 * MIB + 0.02 * taken
     assert limit / 1.3 <= (sizes.of_encoded("t") or MIB) <= limit * 5 / 4
 

@@ -10,8 +10,8 @@ import pytest
 from spark_kafka_source.producer import KafkaProducer, UnsendableRecordError
 from spark_kafka_source.records import RowTooLargeError
 from spark_kafka_source.testing import LocalKafka
-from tests.java_program import JavaProgram
-from tests.producer.beside import (
+from tools.java_program import JavaProgram
+from tools.three_producers import (
     OURS,
     PARTITIONS,
     SMALL_BATCHES,
@@ -87,7 +87,7 @@ def test_a_fast_producer_writes_to_all_partitions_alike(
 @our_way
 @pytest.mark.java
 @pytest.mark.reliability_full
-def test_ours_are_as_even_as_javas_and_confluents(
+def test_partitions_are_as_even_as_by_java_and_by_confluent_kafka(
     kafka: LocalKafka, program: JavaProgram, topic: str, way: Way
 ) -> None:
     """The figures of one run of theirs vary, so ours need only be even in half of the runs."""
@@ -103,7 +103,7 @@ def test_ours_are_as_even_as_javas_and_confluents(
 
 @our_way
 @pytest.mark.java
-def test_round_robin_is_javas(
+def test_round_robin_equals_the_java_partitioner(
     kafka: LocalKafka, program: JavaProgram, topic: str, way: Way
 ) -> None:
     settings = {"partitioner.class": ROUND_ROBIN}
@@ -137,7 +137,7 @@ def test_a_topic_with_small_batches_costs_little_more_on_the_wire(
 def test_no_request_exceeds_max_request_size(
     strict: LocalKafka, topic: str, way: Way, batch_size: int
 ) -> None:
-    in_time = {"request.timeout.ms": 10_000, "delivery.timeout.ms": 30_000}
+    in_time = {"request.timeout.ms": 30_000, "delivery.timeout.ms": 120_000}
     settings = {"max.request.size": MOST_BYTES, "batch.size": batch_size, **in_time}
     load = Load(3_000, 1_000)
     found = write(strict, topic, way, load, settings)

@@ -61,7 +61,7 @@ def test_a_full_buffer_names_both_options_and_what_it_holds() -> None:
     assert memory.waited_ms.count == 1
 
 
-def test_those_that_wait_have_their_turns_and_a_small_one_does_not_overtake() -> None:
+def test_waiting_calls_get_memory_in_order_and_a_small_one_does_not_overtake() -> None:
     memory = memory_of(10)
     memory.take(10, in_time())
     order: list[int] = []

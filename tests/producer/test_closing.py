@@ -5,7 +5,7 @@ import threading
 from spark_kafka_source import KafkaProducer
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 
 # Half of the wait of an idle producer's thread.
 TIMEOUT_SECONDS = 30

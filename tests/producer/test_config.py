@@ -8,6 +8,8 @@ import pytest
 
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings, options_of
+from spark_kafka_source.options.kinds import INT32_MAX, INT64_MAX
 from spark_kafka_source.producer.config import (
     PRODUCER_OPTIONS,
     SETTINGS_BY_CLASS,
@@ -22,7 +24,6 @@ from spark_kafka_source.producer.partitioners import (
     key_partitioner,
 )
 from spark_kafka_source.records import Codec, Compression
-from spark_kafka_source.settings import INT32_MAX, INT64_MAX, Settings, settings_of
 
 IN_FLIGHT = "max_in_flight_requests_per_connection"
 ROUND_ROBIN = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
@@ -91,10 +92,10 @@ def test_every_setting_is_read() -> None:
         "transactional_id": "t",
         "transaction_timeout_ms": "12",
     }
-    assert {f"kafka.{name.replace('_', '.')}" for name in given} == settings_of(
+    assert {f"kafka.{name.replace('_', '.')}" for name in given} == options_of(
         ProducerConfig
     ).keys()
-    assert not settings_of(ProducerConfig).keys() & CLIENT_OPTIONS
+    assert not options_of(ProducerConfig).keys() & CLIENT_OPTIONS
     del given["transactional_id"]
     found = config(**given)
     read = [getattr(found, name) for name in given]
@@ -281,8 +282,8 @@ def test_any_other_class_is_refused_with_what_to_use() -> None:
 
 
 def test_all_options_are_named() -> None:
-    assert settings_of(ProducerConfig).keys() | CLIENT_OPTIONS < PRODUCER_OPTIONS
-    assert PRODUCER_OPTIONS - settings_of(ProducerConfig).keys() - CLIENT_OPTIONS == {
+    assert options_of(ProducerConfig).keys() | CLIENT_OPTIONS.keys() < PRODUCER_OPTIONS.keys()
+    assert PRODUCER_OPTIONS.keys() - options_of(ProducerConfig).keys() - CLIENT_OPTIONS.keys() == {
         "kafka.partitioner.class"
     }
 

@@ -54,11 +54,11 @@ def future_of(delivery: Delivery, number: int) -> SendFuture:
 def test_a_record_is_where_its_part_of_the_batch_is() -> None:
     delivery = delivery_of(5)
     futures = [future_of(delivery, each) for each in range(5)]
-    delivery.is_over(there(3, 2, 70, 2_000))
+    delivery.add(there(3, 2, 70, 2_000))
     assert not any(each.done() for each in futures)
-    delivery.is_over(lost(1, 1))
-    delivery.is_over(there(2, 1, NO_OFFSET))
-    delivery.is_over(there(0, 1, 60))
+    delivery.add(lost(1, 1))
+    delivery.add(there(2, 1, NO_OFFSET))
+    delivery.add(there(0, 1, 60))
     assert all(each.done() for each in futures)
     assert futures[0].result(0) == RecordMetadata("t", 0, 60, 1_000, 2, -1)
     assert futures[1].exception(0) is LOST
@@ -79,7 +79,7 @@ def test_without_an_answer_in_time_the_partition_is_named_and_one_can_wait_again
     for _ in range(2):
         with pytest.raises(KafkaTimeoutError, match=r"about records of t-0 within 0\.001 s"):
             future.result(0.001)
-    delivery.is_over(there(0, 1, 7))
+    delivery.add(there(0, 1, 7))
     assert future.result(0).offset == 7
 
 
@@ -92,7 +92,7 @@ def test_all_threads_that_wait_are_woken() -> None:
     ]
     for each in threads:
         each.start()
-    delivery.is_over(there(0, 2, 7))
+    delivery.add(there(0, 2, 7))
     for each in threads:
         each.join()
     assert found == [8] * 4
@@ -100,7 +100,7 @@ def test_all_threads_that_wait_are_woken() -> None:
 
 def test_an_error_of_many_records_has_no_traceback_of_the_others() -> None:
     delivery = delivery_of(1)
-    delivery.is_over(lost(0, 1))
+    delivery.add(lost(0, 1))
     for _ in range(5):
         with pytest.raises(ClosedError) as caught:
             future_of(delivery, 0).result(0)
@@ -115,9 +115,9 @@ def test_callbacks_come_once_in_order_and_at_once_where_it_is_known() -> None:
         each.add_done_callback(said.append)
     futures[0].tell(lambda metadata, error: said.append((metadata, error)))
     futures[1].tell(lambda metadata, error: said.append((metadata, error)))
-    delivery.is_over(there(0, 1, 7))
+    delivery.add(there(0, 1, 7))
     assert not said
-    delivery.is_over(lost(1, 1))
+    delivery.add(lost(1, 1))
     assert said == [*futures, (RecordMetadata("t", 0, 7, 1_000, 2, -1), None), (None, LOST)]
     futures[0].add_done_callback(said.append)
     assert len(said) == 5
@@ -137,7 +137,7 @@ def test_a_callback_that_raises_is_logged_and_the_others_are_called(
     future.add_done_callback(fail)
     future.add_done_callback(said.append)
     with caplog.at_level(logging.ERROR):
-        delivery.is_over(there(0, 1, 7))
+        delivery.add(there(0, 1, 7))
         future.add_done_callback(fail)
     assert said == [future]
     assert [each.getMessage() for each in caplog.records] == [
@@ -147,8 +147,8 @@ def test_a_callback_that_raises_is_logged_and_the_others_are_called(
 
 def test_what_is_given_up_is_what_nothing_is_known_of() -> None:
     delivery = delivery_of(6)
-    delivery.is_over(there(4, 1, 9))
-    delivery.is_over(there(1, 2, 5))
+    delivery.add(there(4, 1, 9))
+    delivery.add(there(1, 2, 5))
     delivery.give_up(LOST)
     assert delivery.is_done
     errors = [delivery.outcome(each).error for each in range(6)]
@@ -170,10 +170,10 @@ def test_columns_are_where_the_batches_are_that_they_went_to() -> None:
     one, other = delivery_of(10), Delivery(T1)
     other.closed(3)
     future = ColumnsFuture([Run(one, 2, 5), Run(other, 0, 3), Run(one, 8, 2)])
-    one.is_over(there(5, 5, 50))
-    one.is_over(there(0, 5, 20))
+    one.add(there(5, 5, 50))
+    one.add(there(0, 5, 20))
     assert not future.done()
-    other.is_over(there(0, 3, NO_OFFSET))
+    other.add(there(0, 3, NO_OFFSET))
     assert future.done()
     assert future.result(0) == [
         BatchMetadata("t", 0, 22, 3),
@@ -186,9 +186,9 @@ def test_columns_are_where_the_batches_are_that_they_went_to() -> None:
 def test_an_error_of_records_of_others_is_none_of_these_columns() -> None:
     delivery = delivery_of(6)
     first, second = (ColumnsFuture([Run(delivery, start, 3)]) for start in (0, 3))
-    delivery.is_over(there(0, 3, 10))
-    delivery.is_over(lost(3, 1))
-    delivery.is_over(there(4, 2, 13))
+    delivery.add(there(0, 3, 10))
+    delivery.add(lost(3, 1))
+    delivery.add(there(4, 2, 13))
     assert first.result(0) == [BatchMetadata("t", 0, 10, 3)]
     assert second.exception(0) is LOST
     with pytest.raises(ClosedError, match="it is lost"):
@@ -200,8 +200,8 @@ def test_refused_rows_are_named_by_their_places_in_what_was_sent() -> None:
     one, other = delivery_of(3), delivery_of(3)
     future = ColumnsFuture([Run(one, 0, 3, np.array([9, 4, 7])), Run(other, 1, 2, range(20, 22))])
     for delivery in (one, other):
-        delivery.is_over(there(0, 2, 10))
-        delivery.is_over(Outcome(2, 1, NO_OFFSET, -1, too_large))
+        delivery.add(there(0, 2, 10))
+        delivery.add(Outcome(2, 1, NO_OFFSET, -1, too_large))
     error = future.failure()
     assert isinstance(error, RefusedRowsError)
     assert error.rows == (7, 21)
@@ -215,7 +215,7 @@ def test_a_failure_is_known_before_all_is() -> None:
     one, other = delivery_of(1), delivery_of(1)
     future = ColumnsFuture([Run(one, 0, 1), Run(other, 0, 1)])
     assert future.failure() is None
-    other.is_over(lost(0, 1))
+    other.add(lost(0, 1))
     assert future.failure() is LOST
     with pytest.raises(KafkaTimeoutError):
         future.result(0.001)
@@ -226,9 +226,9 @@ def test_columns_tell_once_when_all_of_their_batches_are_done() -> None:
     future = ColumnsFuture([Run(one, 0, 1), Run(other, 0, 1), Run(one, 1, 1)])
     said: list[object] = []
     future.add_done_callback(said.append)
-    one.is_over(there(0, 2, 0))
+    one.add(there(0, 2, 0))
     assert not said
-    other.is_over(there(0, 1, 0))
+    other.add(there(0, 1, 0))
     assert said == [future]
     future.add_done_callback(said.append)
     assert said == [future] * 2
@@ -251,7 +251,7 @@ def test_a_callback_of_columns_that_raises_is_logged(caplog: pytest.LogCaptureFi
 
     delivery = delivery_of(1)
     ColumnsFuture([Run(delivery, 0, 1)]).add_done_callback(fail)
-    delivery.is_over(there(0, 1, 0))
+    delivery.add(there(0, 1, 0))
     assert "A callback for records of t-0 raised" in caplog.text
     error: KafkaError | None = ColumnsFuture([Run(delivery, 0, 1)]).exception(0)
     assert error is None

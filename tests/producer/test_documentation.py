@@ -14,7 +14,9 @@ from spark_kafka_source.testing import LocalKafka
 pytestmark = pytest.mark.kafka
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"
-EXAMPLES = re.findall(r"^## (.+?)$.*?^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+EXAMPLES = re.findall(
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S
+)
 PATIENCE_SECONDS = 60
 
 
@@ -56,7 +58,8 @@ def rows(kafka: LocalKafka, topic: str) -> Callable[[str, int], list[dict[str, A
 
 
 def test_each_example_has_a_test() -> None:
-    assert [title for title, _ in EXAMPLES] == ["Records", "Columns", "A callback", "Transactions"]
+    tested = ["Records", "Columns", "A callback", "Transactions"]
+    assert [title for title, _ in EXAMPLES] == [*tested, "asyncio"]  # tests/aio runs the last one.
 
 
 def test_records(run: Any, rows: Any, capsys: pytest.CaptureFixture[str]) -> None:

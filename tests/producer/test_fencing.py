@@ -1,21 +1,14 @@
 """Two producers with one transactional id: the second one fences only the first one."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from spark_kafka_source.producer import ProducerFencedError, TransactionAbortableError
 from spark_kafka_source.protocol.messages.transactions import AddPartitionsToTxnRequest
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.test_transaction import DENIED
 from tests.producer.writing import IN_TIME, producing
 
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("t")
-        yield broker
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 
 def test_a_fenced_producers_abort_leaves_its_successors_transaction_alone(

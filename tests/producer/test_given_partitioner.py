@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source import KafkaConsumer, TopicPartition
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.producer.given_partitioner import TopicInfo
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import IN_TIME
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 
 class Kafkas:

@@ -20,18 +20,14 @@ from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, 
 from spark_kafka_source.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
 )
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import IN_TIME, committed_values, producing
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 TIMEOUT_MS = 60_000
 SECOND = Generation.SECOND
 BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
-
-
-@pytest.fixture
-def client(broker: MemoryBroker) -> Iterator[KafkaClient]:
-    with KafkaClient(broker.config()) as client:
-        yield client
 
 
 @pytest.fixture

@@ -8,21 +8,15 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, ClosedError, error_named
 from spark_kafka_source.net import Conversations, Deadline, keep_asking
 from spark_kafka_source.producer import ProducerId
-from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.identity import Idempotent, Identity
 from spark_kafka_source.producer.sequences import MAX_EPOCH, next_sequence
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
-from tests.memory_broker import ONE_TRY, MemoryBroker
+from spark_kafka_source.testing.memory import ONE_TRY, MemoryBroker
 from tests.producer.blocking import end_pauses, is_pausing, settle
 from tests.producer.writing import T0, T1
 
 DENIED = error_named("CLUSTER_AUTHORIZATION_FAILED")
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        yield broker
 
 
 @pytest.fixture
@@ -46,7 +40,7 @@ def stepped(
     identity: Idempotent, conversations: Conversations, queues: list[PartitionQueue]
 ) -> None:
     """Let the identity ask for what the queues need, and take the answer."""
-    identity.want(queues)
+    identity.note_waiting(queues)
     settle(conversations)
 
 
@@ -141,7 +135,7 @@ def test_what_may_heal_refuses_nothing_and_is_asked_again_after_a_pause(
 
 def test_without_idempotence_there_is_nothing_to_ask() -> None:
     identity, queue = Identity(), PartitionQueue(T0)
-    identity.want([queue])
+    identity.note_waiting([queue])
     identity.renumber(queue)
     identity.failed(ClosedError("it is lost"), was_sent=True)
     assert identity.ask() is None

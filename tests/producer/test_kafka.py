@@ -14,7 +14,6 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.producer import KafkaProducer, ProducerFencedError
 from spark_kafka_source.records import Codec
 from spark_kafka_source.testing import LocalKafka
-from tests.java_program import JavaProgram, RefusedError, run_java
 from tests.producer.reading import (
     ByPartition,
     dumped,
@@ -25,6 +24,7 @@ from tests.producer.reading import (
 )
 from tests.producer.rows import ROWS, as_columns, rows
 from tests.records.batches import Row
+from tools.java_program import JavaProgram, RefusedError, run_java
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java]
 
@@ -165,7 +165,7 @@ def test_where_a_record_is_said_to_be_it_is(kafka: LocalKafka, topic: str) -> No
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_of_ten_thousand_keys_javas_producer_puts_each_where_we_do(
+def test_ten_thousand_keys_get_the_partitions_of_the_java_producer(
     kafka: LocalKafka, javas: JavaProgram, topic: str, way: str
 ) -> None:
     chance = random.Random(17)
@@ -239,7 +239,7 @@ def values_of(found: ByPartition) -> list[bytes | None]:
     return [row.value for each in found.values() for row in each]
 
 
-def test_javas_producer_takes_our_transactional_id_and_we_are_fenced(
+def test_a_java_producer_with_the_same_transactional_id_fences_this_one(
     kafka: LocalKafka, kafkas_own: JavaProgram, javas: JavaProgram, topic: str
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)
@@ -283,7 +283,7 @@ def test_a_fenced_producer_fails_by_its_records_and_for_good_by_its_abort(
         java.do("close")
 
 
-def test_we_take_the_transactional_id_of_javas_producer_and_it_is_fenced(
+def test_a_java_producer_is_fenced_by_the_same_transactional_id_here(
     kafka: LocalKafka, kafkas_own: JavaProgram, javas: JavaProgram, topic: str
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)

@@ -15,7 +15,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.matrix.conftest import OLDEST_KAFKA
 from tests.producer.reading import ByPartition, read_by_confluent
 from tests.producer.rows import as_columns, rows
-from tests.spark.traffic import wait_until
+from tools.traffic import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 

@@ -19,6 +19,7 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     LocalError,
 )
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.producer import (
     BufferFullError,
     KafkaProducer,
@@ -31,11 +32,9 @@ from spark_kafka_source.producer import (
 from spark_kafka_source.producer import sender as sender_module
 from spark_kafka_source.producer.partitioners import MURMUR2
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker, PartitionLog
-from tests.net.ports import LOOPBACK, refused_port
 from tests.producer.writing import (
     HOUR_MS,
     IN_TIME,
@@ -46,6 +45,9 @@ from tests.producer.writing import (
     values,
     written,
 )
+from tools.ports import LOOPBACK, refused_port
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 ROOT = Path(__file__).parents[2]
 PATIENT: dict[str, Any] = {"linger_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
@@ -238,6 +240,7 @@ def test_a_full_buffer_waits_and_then_fails_by_name(broker: MemoryBroker) -> Non
         assert "of the 300 of 'buffer_memory'" in str(caught.value)
         held.release()
         futures[0].result(IN_TIME)
+        eventually(lambda: producer._accumulator.memory.free == 300)  # A moment after the answer.
         futures.append(producer.send("t", bytes(200)))
         assert futures[1].result(IN_TIME).offset == 1
         assert producer.metrics()["bufferpool-wait-time-ns-total"] > 0
@@ -409,6 +412,7 @@ def test_close_waits_for_all_and_no_longer(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender_module, "_LONGEST_WAIT_MS", HOUR_MS)
+    before = threading.enumerate()
     with producing(broker, **PATIENT) as producer:
         futures = [producer.send("t", b"%d" % each) for each in range(3)]
         closing = threading.Thread(target=producer.close, daemon=True)
@@ -417,7 +421,8 @@ def test_close_waits_for_all_and_no_longer(
         assert not closing.is_alive()
         assert [each.result(0).offset for each in futures] == [0, 1, 2]
         assert not producer._sender._thread.is_alive()
-    assert not [each for each in threading.enumerate() if each.name.startswith("producer")]
+    left = [each for each in threading.enumerate() if each not in before]
+    assert not [each for each in left if each.name.startswith("producer")]
 
 
 def test_close_waits_no_longer_than_it_may_and_fails_the_rest_by_name(broker: MemoryBroker) -> None:
@@ -446,7 +451,7 @@ def test_a_closed_producer_takes_nothing_and_can_be_closed_again(broker: MemoryB
         assert producer.metrics()["record-send-total"] == 1
 
 
-def test_close_ends_the_wait_of_those_who_send(broker: MemoryBroker) -> None:
+def test_close_ends_calls_of_send_that_wait(broker: MemoryBroker) -> None:
     errors: list[Exception] = []
     with producing(broker, buffer_memory=300, max_block_ms=HOUR_MS) as producer:
         producer.partitions_for("t")

@@ -12,21 +12,15 @@ from spark_kafka_source.errors import BootstrapError, BrokerError, error_named
 from spark_kafka_source.net import Address, Conversations, keep_asking
 from spark_kafka_source.producer.leaders import Leaders
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from spark_kafka_source.testing.memory import ONE_TRY, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import ONE_TRY, MemoryBroker
-from tests.net.ports import LOOPBACK, refused_port
 from tests.producer.blocking import end_pauses, is_pausing, settle
 from tests.producer.writing import T0, T1
+from tools.ports import LOOPBACK, refused_port
+
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2, "other": 1})
 
 OTHER = TopicPartition("other", 0)
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        broker.create_topic("other")
-        yield broker
 
 
 class Looking:
@@ -98,7 +92,7 @@ def test_what_was_said_of_one_topic_is_not_forgotten_for_another(
     broker.control(MetadataRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
     looking.look(T0)
     end_pauses(looking.conversations)
-    looking.leaders._wanted.clear()
+    looking.leaders._unknown.clear()
     looking.look(OTHER)
     assert list(looking.leaders.take_denials()) == ["t"]
 

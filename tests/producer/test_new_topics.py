@@ -8,7 +8,7 @@ import pytest
 
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import HOUR_MS, IN_TIME, producing, values
 
 COUNT = 90

@@ -1,18 +1,21 @@
 """Order within a partition without duplicates, for all answers of leaders."""
 
+import threading
 from typing import Any
 
 import pytest
 
 from spark_kafka_source.errors import ERRORS, KafkaTimeoutError
 from spark_kafka_source.producer import KafkaProducer, ProducerId, SendFuture
-from spark_kafka_source.producer.accumulator import PartitionQueue
+from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.identity import Idempotent
+from spark_kafka_source.producer.produce_answers import RequestInFlight
+from spark_kafka_source.producer.sender import Sender
 from spark_kafka_source.producer.sequences import MAX_EPOCH
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest, ProduceRequest
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory.producers import Written
 from tests.consumer.consumers import eventually
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
-from tests.memory_broker.producers import Written
 from tests.producer.writing import (
     HOUR_MS,
     IN_TIME,
@@ -24,6 +27,8 @@ from tests.producer.writing import (
     sequences,
     values,
 )
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 RETRIABLE = [each.name for each in ERRORS.values() if each.retriable]
 LOST_SEQUENCES = [
@@ -114,7 +119,7 @@ def test_a_leader_that_knows_nothing_of_the_producer_is_sent_one_batch_first(
         futures = send(producer, *range(5))
         broker.wait_for(ProduceRequest)
         eventually(lambda: len(queue_of(producer).waiting) == 4)
-        eventually(lambda: len(producer._sender._flights) == 1)
+        eventually(lambda: len(producer._sender._requests) == 1)
         held.release()
         assert offsets(futures) == list(range(5))
     assert numbers(broker) == list(range(5))
@@ -134,6 +139,30 @@ def test_without_idempotence_several_are_in_flight_from_the_first_on(broker: Mem
     held = broker.hold(ProduceRequest)
     with producing(broker, batch_size=1, enable_idempotence=False) as producer:
         futures = send(producer, *range(9))
+        in_flight(producer, 5)
+        held.release()
+        assert offsets(futures) == list(range(9))
+
+
+def test_a_connection_that_is_made_just_before_a_wait_is_used_at_once(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batches that had to wait for it do not wait for the first answer, too."""
+    all_are_there, answered = threading.Event(), Sender._answered
+
+    def late(sender: Sender) -> list[RequestInFlight]:
+        found = answered(sender)
+        if not all(each.asked.is_sent for each in sender._requests):
+            all_are_there.wait(IN_TIME)
+            eventually(lambda: bool(answered(sender)) or sender._requests[0].asked.is_sent)
+            sender._accumulator.wakeup.clear()  # As if the records had woken it a step before.
+        return found
+
+    monkeypatch.setattr(Sender, "_answered", late)
+    held = broker.hold(ProduceRequest)
+    with producing(broker, batch_size=1, enable_idempotence=False) as producer:
+        futures = send(producer, *range(9))
+        all_are_there.set()
         in_flight(producer, 5)
         held.release()
         assert offsets(futures) == list(range(9))

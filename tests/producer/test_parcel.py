@@ -16,10 +16,12 @@ from spark_kafka_source.producer.delivery import Delivery, Outcome, Run
 from spark_kafka_source.producer.hashes import murmur2_of
 from spark_kafka_source.producer.parcel import Parcel, SentRow
 from spark_kafka_source.producer.placing import _FEW_RECORDS
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker
 from tests.producer.test_accumulator import accumulator_of
 from tests.producer.writing import HOUR_MS, IN_TIME, T0, T1, producing, written
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 LOST = ClosedError("it is lost")
 SIZE = 100
@@ -37,14 +39,14 @@ def parcel_of(count: int) -> tuple[Parcel, list[SendFuture]]:
 
 
 def take(parcel: Parcel) -> None:
-    rows = parcel.take()
+    rows = parcel.take_rows()
     parcel.facts = [each[3] for each in rows], [len(each[0] or b"") for each in rows], [-1] * 9
 
 
 def delivered(where: Any, first: int, count: int, offset: int) -> Delivery:
     delivery = Delivery(where)
     delivery.closed(count)
-    delivery.is_over(Outcome(first, count, offset, -1, None))
+    delivery.add(Outcome(first, count, offset, -1, None))
     return delivery
 
 
@@ -59,7 +61,7 @@ def add(accumulator: Accumulator, *numbers: int, topic: str = "t") -> Parcel:
 
 def test_taken_records_are_no_longer_held() -> None:
     parcel, _ = parcel_of(2)
-    assert parcel.take() == [row(0), row(1)]
+    assert parcel.take_rows() == [row(0), row(1)]
     assert not parcel.rows
 
 
@@ -106,7 +108,7 @@ def test_callbacks_come_in_the_order_of_the_records_once_they_are_written() -> N
     take(parcel)
     parcel.place([Run(delivery, 0, 3, range(3))])
     assert not said
-    delivery.is_over(Outcome(0, 3, 10, -1, None))
+    delivery.add(Outcome(0, 3, 10, -1, None))
     assert said == [10, futures[0], 11, futures[1], 12, futures[2]]
     futures[1].add_done_callback(said.append)
     assert said[-1] is futures[1]
@@ -122,8 +124,8 @@ def test_functions_of_a_split_batch_hear_their_own_outcomes() -> None:
     delivery.closed(6)
     rows = np.array([3, 1, 0, 4]), np.array([2])
     parcel.place([Run(delivery, 0, 4, rows[0]), Run(delivery, 5, 1, rows[1])])
-    delivery.is_over(Outcome(3, 3, 70, -1, None))
-    delivery.is_over(Outcome(0, 3, -1, -1, LOST))
+    delivery.add(Outcome(3, 3, 70, -1, None))
+    delivery.add(Outcome(0, 3, -1, -1, LOST))
     assert said == [LOST, LOST, 70, 72]
 
 
@@ -181,14 +183,14 @@ def test_a_parcel_is_placed_when_it_is_full_or_has_waited() -> None:
     placed = placed_in(accumulator)
     add(accumulator, 0, 1)
     parcel = add(accumulator, 7, topic="other")
-    assert accumulator.place_due() == accumulator.parcels()[0].created_at_seconds + 3_600
+    assert accumulator.place_due_parcels() == accumulator.parcels()[0].created_at_seconds + 3_600
     assert placed == []
     add(accumulator, 2)
     add(accumulator, 3)
-    accumulator.place_due()
+    accumulator.place_due_parcels()
     assert placed == [[b"0", b"1", b"2"]]
     parcel.created_at_seconds -= 3_600
-    accumulator.place_due()
+    accumulator.place_due_parcels()
     assert placed == [[b"0", b"1", b"2"], [b"7"]]
     assert [each.topic for each in accumulator.parcels()] == ["t"]
 
@@ -202,8 +204,8 @@ def test_a_parcel_takes_room_in_blocks_and_gives_back_the_rest() -> None:
     add(accumulator, 10)
     assert accumulator.memory.free == 62_000
     assert [len(each.rows) for each in accumulator.parcels()] == [11]
-    accumulator.emptied_by = threading.current_thread()
-    accumulator.settle("t")
+    accumulator.producer_thread = threading.current_thread()
+    accumulator.place_earlier("t")
     assert accumulator.memory.free == 64_000
 
 
@@ -231,13 +233,13 @@ def test_what_is_refused_or_held_is_not_added() -> None:
 def test_records_that_must_go_first_are_waited_for_by_other_threads_only() -> None:
     accumulator = accumulator_of(max_block_ms=1)
     placed = placed_in(accumulator)
-    accumulator.settle("t")
+    accumulator.place_earlier("t")
     add(accumulator, 0)
     with pytest.raises(KafkaTimeoutError, match="topic 't' were not sent within 1 ms"):
-        accumulator.settle("t")
+        accumulator.place_earlier("t")
     add(accumulator, 1)
-    accumulator.emptied_by = threading.current_thread()
-    accumulator.settle("t")
+    accumulator.producer_thread = threading.current_thread()
+    accumulator.place_earlier("t")
     assert placed == [[b"0"], [b"1"]]
 
 

@@ -22,7 +22,7 @@ from spark_kafka_source.producer.partitioners import (
     group_by_partition,
 )
 from spark_kafka_source.records import ByteColumn, ColumnTypeError
-from tests.java_program import JavaProgram, run_java
+from tools.java_program import JavaProgram, run_java
 
 VECTORS = [
     (bytes.fromhex(key), int(count), int(hashed, 16), int(partition))
@@ -171,7 +171,7 @@ def test_the_vectors_are_what_kafka_says_today(kafkas: JavaProgram) -> None:
 
 @pytest.mark.java
 @given(st.lists(st.binary(max_size=70), min_size=1, max_size=3 * FEW), counts)
-def test_kafkas_own_producer_takes_the_same_partition(
+def test_the_java_producer_chooses_the_same_partition(
     kafkas: JavaProgram, keys: list[bytes], count: int
 ) -> None:
     hashes = murmur2(column(list(keys))).tolist()

@@ -9,14 +9,14 @@ import pytest
 from spark_kafka_source.producer import KafkaProducer
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.protocol.messages.sasl import SaslAuthenticateRequest
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.client.test_asking_behind import plain
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker
-from tests.net.certificates import Certified, authority, certified_by
-from tests.net.ports import LOOPBACK
 from tests.net.session_clock import sessions_by_own_clock
 from tests.producer.test_sender import Steps
 from tests.producer.writing import IN_TIME, in_flight, producing, values
+from tools.certificates import Certified, authority, certified_by
+from tools.ports import LOOPBACK
 
 MIB = 1 << 20
 
@@ -36,7 +36,7 @@ def known(producer: KafkaProducer, *partitions: int) -> None:
 
 
 def flights(producer: KafkaProducer, node_id: int) -> int:
-    return sum(each.broker.node_id == node_id for each in list(producer._sender._flights))
+    return sum(each.broker.node_id == node_id for each in list(producer._sender._requests))
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
@@ -71,7 +71,7 @@ def test_without_idempotence_more_than_five_may_be_in_flight(two: MemoryBroker) 
         producer.flush(IN_TIME)
 
 
-def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> None:
+def test_other_brokers_get_requests_while_one_reads_nothing(two: MemoryBroker) -> None:
     """The broker's socket is full. Only requests to this broker wait."""
     two.cluster.max_message_bytes = 1 << 30
     settings = {"send_buffer_bytes": 64 * 1024, "batch_size": MIB, "buffer_memory": 64 * MIB}
@@ -79,7 +79,7 @@ def test_while_one_broker_reads_nothing_others_get_theirs(two: MemoryBroker) -> 
         known(producer, 0, 1)
         held = two.hold(ProduceRequest, node_id=0)
         futures = [producer.send("t", bytes(MIB - 200), partition=0) for _ in range(8)]
-        eventually(lambda: any(each.asked.has_unsent for each in producer._sender._flights))
+        eventually(lambda: any(each.asked.has_unsent for each in producer._sender._requests))
         # From now on the broker reads nothing: a read would wake the producer.
         two.wait_for(ProduceRequest, 3)
         Steps(producer).are_few()

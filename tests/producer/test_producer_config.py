@@ -5,17 +5,12 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source.consumer.consumer_config import KNOWN, ConsumerConfig
-from spark_kafka_source.consumer.without_effect import OF_A_CONSUMER
+from spark_kafka_source.consumer.consumer_config import CONSUMER_OPTIONS, ConsumerConfig
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.producer.config import PRODUCER_OPTIONS, Acks, Partitioner, ProducerConfig
+from spark_kafka_source.options.declaration import Use
+from spark_kafka_source.options.other_names import other_names
+from spark_kafka_source.producer.config import Acks, Partitioner, ProducerConfig
 from spark_kafka_source.producer.producer_config import VOCABULARY, config_from_arguments
-from spark_kafka_source.producer.without_effect import (
-    DONE_ANYWAY,
-    MEANT_BY_OTHERS,
-    OF_A_PRODUCER,
-    REFUSED,
-)
 from spark_kafka_source.records import Codec
 
 SERVERS = {"bootstrap_servers": "localhost:9092"}
@@ -122,7 +117,8 @@ def test_what_does_nothing_here_says_why(
 
 
 def test_what_is_done_anyway_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
-    config(**{name.removeprefix("kafka."): value for name, value in DONE_ANYWAY.items()})
+    done = other_names(Use.PRODUCER).done
+    config(**{name.removeprefix("kafka."): value for name, value in done.items()})
     assert not caplog.messages
 
 
@@ -141,19 +137,12 @@ def test_what_would_be_relied_on_is_refused_with_what_to_use(name: str, instead:
     assert instead in error.expected
 
 
-def test_each_name_has_one_meaning() -> None:
-    assert not PRODUCER_OPTIONS & (OF_A_PRODUCER.keys() | REFUSED.keys())
-    assert not OF_A_PRODUCER.keys() & REFUSED.keys() - {"kafka.interceptor.classes"}
-    assert DONE_ANYWAY.keys() <= OF_A_PRODUCER.keys() | REFUSED.keys()
-    assert set(MEANT_BY_OTHERS.values()) <= PRODUCER_OPTIONS
-    assert not MEANT_BY_OTHERS.keys() & (PRODUCER_OPTIONS | OF_A_PRODUCER.keys())
-
-
 def test_what_is_one_kinds_the_other_says_it_is_not_its_own() -> None:
     """Exceptions are options of both kinds, and our own options, which Kafka does not have."""
-    producers = VOCABULARY.known | REFUSED.keys()
-    assert producers - KNOWN - OF_A_CONSUMER.keys() == {
+    of_producers, of_consumers = other_names(Use.PRODUCER), other_names(Use.CONSUMER)
+    producers = VOCABULARY.known.keys() | of_producers.refused.keys()
+    assert producers - CONSUMER_OPTIONS.keys() - of_consumers.reasons.keys() == {
         "kafka.partitioner",
-        "kafka.interceptor.classes",
+        *(of_producers.refused.keys() & of_consumers.refused.keys()),
     }
-    assert KNOWN - VOCABULARY.known - OF_A_PRODUCER.keys() == set()
+    assert CONSUMER_OPTIONS.keys() - set(VOCABULARY.known) - of_producers.reasons.keys() == set()

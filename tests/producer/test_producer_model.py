@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +21,11 @@ from spark_kafka_source.protocol.messages.produce import (
     ProduceResponse,
 )
 from spark_kafka_source.records import BatchHeader, batches
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import Action, MemoryBroker
 from tests.producer.writing import HOUR_MS, IN_TIME, T0, answering, producing, values
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
 PARTITIONS = 2

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spark_kafka_source.options.kinds import INT64_MAX
 from spark_kafka_source.producer import UnsendableRecordError
 from spark_kafka_source.producer.record import (
     checked_headers,
@@ -15,7 +16,6 @@ from spark_kafka_source.producer.record import (
     given_headers,
     record_size,
 )
-from spark_kafka_source.settings import INT64_MAX
 
 
 def test_headers_become_pairs_of_bytes() -> None:

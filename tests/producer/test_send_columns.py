@@ -21,10 +21,12 @@ from spark_kafka_source.producer.given_columns import UnknownColumnError
 from spark_kafka_source.producer.partitioners import MURMUR2
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import ColumnTypeError, RowTooLargeError, UnencodableRowError
-from tests.memory_broker import MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.producer.writing import HOUR_MS, IN_TIME, answering, knowing, producing, values, written
 from tests.records.record_tables import record_tables
 from tests.records.strategies import untimed
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 PATIENT: dict[str, Any] = {"linger_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -250,7 +252,7 @@ def test_where_there_is_no_room_in_time_the_rows_before_are_on_their_way(
     assert 0 < count < 20
 
 
-def test_columns_fail_with_the_first_error_of_theirs(broker: MemoryBroker) -> None:
+def test_columns_fail_with_the_first_error_of_their_records(broker: MemoryBroker) -> None:
     broker.control(ProduceRequest, answering("POLICY_VIOLATION"))
     with producing(broker, **PATIENT) as producer:
         future = producer.send_columns("t", table(value=[b"0", b"1"]))

@@ -18,8 +18,8 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.producer import KafkaProducer, SendFuture
-from spark_kafka_source.producer.accumulator import PartitionQueue
-from spark_kafka_source.producer.answers import Answers
+from spark_kafka_source.producer.batch import PartitionQueue
+from spark_kafka_source.producer.produce_answers import ProduceAnswers
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -31,9 +31,9 @@ from spark_kafka_source.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from spark_kafka_source.testing.memory import Action, MemoryBroker, Raw
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import Action, MemoryBroker, Raw
 from tests.producer.blocking import is_pausing
 from tests.producer.writing import (
     HOUR_MS,
@@ -48,6 +48,8 @@ from tests.producer.writing import (
     values,
     written,
 )
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 PATIENT = {"linger_ms": HOUR_MS, "delivery_timeout_ms": 2 * HOUR_MS}
 LONG_PAUSES = {"retry_backoff_ms": HOUR_MS, "retry_backoff_max_ms": HOUR_MS}
@@ -136,7 +138,7 @@ def test_where_no_record_is_named_the_batch_fails_with_the_leaders_words(
     assert log_values(broker) == []
 
 
-def test_without_words_for_a_record_those_for_the_batch_count(broker: MemoryBroker) -> None:
+def test_the_error_text_of_the_batch_counts_for_records_without_one(broker: MemoryBroker) -> None:
     errors = [BatchIndexAndErrorMessage(0, None)]
     answer = answering("INVALID_RECORD", record_errors=errors, error_message="what a batch")
     broker.control(ProduceRequest, answer)
@@ -364,7 +366,7 @@ def test_what_is_in_flight_to_the_old_leader_comes_back_before_the_new_one_gets_
         futures += send(producer, b"2")
         eventually(lambda: not cluster.missing([T0]) and cluster.leader(T0)[0].node_id == 1)
         Steps(producer).are_few()
-        assert [each.broker.node_id for each in producer._sender._flights] == [0]
+        assert [each.broker.node_id for each in producer._sender._requests] == [0]
         held.release()
         assert [each.result(IN_TIME).offset for each in futures] == [1, 2]
     assert {each.producer_epoch for each in headers(two.cluster.topics["t"].logs[0])} == {0}
@@ -479,7 +481,7 @@ def test_without_any_broker_the_addresses_are_named_once_the_time_is_up(
         producer.partitions_for("t")
         broker.stop(0)
         (future,) = send(producer, b"0")
-        eventually(lambda: producer._sender._identity.trouble is not None)
+        eventually(lambda: producer._sender._identity.last_error is not None)
         expire(producer)
         assert f"{broker.address()} (127.0.0.1: Connection refused)" in str(error_of(future))
 
@@ -489,7 +491,7 @@ def test_brokers_that_come_later_get_what_waits_for_them(broker: MemoryBroker) -
         producer.partitions_for("t")
         broker.stop(0)
         futures = send(producer, b"0", b"1")
-        eventually(lambda: producer._callers_client.contacts.is_suspect(broker.address()))
+        eventually(lambda: producer._callers_client.history.is_suspect(broker.address()))
         broker.start(0)
         assert [each.result(IN_TIME).offset for each in futures] == [0, 1]
 
@@ -666,7 +668,7 @@ def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(
         def fail(*_: object) -> None:
             raise MemoryError("a fault that was planted")
 
-        monkeypatch.setattr(Answers, "_answered", fail)
+        monkeypatch.setattr(ProduceAnswers, "_answered", fail)
         held.release()
         for future in futures:
             error = error_of(future)

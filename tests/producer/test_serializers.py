@@ -10,13 +10,15 @@ import pytest
 from spark_kafka_source.client.serde_arguments import SERIALIZE, serde
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.producer import KafkaProducer, UnsendableRecordError
-from spark_kafka_source.producer.serializers import Given, MutableHeaders, serialize
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.producer.record import GivenSerializer, MutableHeaders, serialize
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import IN_TIME, written
 
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
-def given(argument: str, serializer: object) -> Given:
-    return Given(argument, serde(argument, serializer, SERIALIZE, {}))
+
+def given(argument: str, serializer: object) -> GivenSerializer:
+    return GivenSerializer(argument, serde(argument, serializer, SERIALIZE, {}))
 
 
 def made(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.producer.spread import StickyPartitioner
+from spark_kafka_source.producer.keyless_partitioners import StickyPartitioner
 
 
 class InOrder(Random):

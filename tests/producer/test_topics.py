@@ -22,18 +22,13 @@ from spark_kafka_source.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from spark_kafka_source.testing.memory import ONE_TRY, Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import ONE_TRY, Action, MemoryBroker
-from tests.net.ports import LOOPBACK, refused_port
+from tools.ports import LOOPBACK, refused_port
+
+pytestmark = pytest.mark.memory(nodes=2, topics={"t": 2})
 
 UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        broker.create_topic("t", 2)
-        yield broker
 
 
 @pytest.fixture
@@ -85,9 +80,9 @@ def test_a_topic_that_does_not_come_is_named_with_the_option(broker: MemoryBroke
         KafkaClient(broker.config(**ONE_TRY)) as client,
         pytest.raises(KafkaTimeoutError) as caught,
     ):
-        topics_of(client, max_block_ms=1_234).of("nope")
+        topics_of(client, max_block_ms=61_234).of("nope")
     text = str(caught.value)
-    assert "the partitions of topic 'nope' are not known within 1234 ms" in text
+    assert "the partitions of topic 'nope' are not known within 61234 ms" in text
     assert "'kafka.max.block.ms'" in text
     assert "topic 'nope' does not exist (UNKNOWN_TOPIC_OR_PARTITION)" in text
     assert "Create it, as with `spark-kafka-source topics create` or `KafkaAdmin" in text

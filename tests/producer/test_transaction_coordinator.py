@@ -40,14 +40,16 @@ from spark_kafka_source.protocol.messages.transactions import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from spark_kafka_source.testing.memory import KAFKA_2_1, Action, MemoryBroker
+from spark_kafka_source.testing.memory.log import PartitionLog
+from spark_kafka_source.testing.memory.transactions import Transaction
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.client.clock import Clock, deadlines_by
-from tests.memory_broker import KAFKA_2_1, Action, MemoryBroker
-from tests.memory_broker.log import PartitionLog
-from tests.memory_broker.transactions import Transaction
 from tests.producer.blocking import BlockingCoordinator
 from tests.producer.transactional import write
 from tests.protocol.oracle import ask_kafka
+
+pytestmark = pytest.mark.memory(nodes=3)
 
 T0, T1, NOPE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("nope", 0)
 ID, GROUP = "x", "g"
@@ -56,12 +58,11 @@ TIMEOUT_MS = 20_000
 
 
 @pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(3) as broker:
-        broker.create_topic("t", 2)
-        broker.cluster.transaction_coordinators[ID] = 1
-        broker.cluster.coordinators[GROUP] = 2
-        yield broker
+def broker(broker: MemoryBroker) -> MemoryBroker:
+    broker.create_topic("t", 2)
+    broker.cluster.transaction_coordinators[ID] = 1
+    broker.cluster.coordinators[GROUP] = 2
+    return broker
 
 
 @pytest.fixture
@@ -369,11 +370,13 @@ def test_an_end_whose_answer_is_lost_is_asked_for_again(
 def test_a_topic_that_does_not_appear(coordinator: BlockingCoordinator) -> None:
     producer = coordinator.init_producer_id(TIMEOUT_MS)
     with pytest.raises(KafkaTimeoutError, match="AddPartitionsToTxn of nope-0 to transactional"):
-        coordinator.add_partitions(producer, [T0, NOPE], timeout_ms=50)
+        coordinator.add_partitions(producer, [T0, NOPE], timeout_ms=200)
     coordinator.add_offsets(producer, GROUP)
+    # From here on the group's coordinator is known and connected, and only the topic is missing.
+    coordinator.commit_offsets(producer, NOBODY, {T0: OffsetAndMetadata(1)})
     with pytest.raises(KafkaTimeoutError, match="of nope-0 for group 'g' by transactional id 'x'"):
         offsets = {T0: OffsetAndMetadata(1), NOPE: OffsetAndMetadata(1)}
-        coordinator.commit_offsets(producer, NOBODY, offsets, timeout_ms=50)
+        coordinator.commit_offsets(producer, NOBODY, offsets, timeout_ms=200)
 
 
 # -- errors without a retry ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ EXAMPLES=2000 in the environment runs more examples than the default.
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from spark_kafka_source.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
 )
-from tests.memory_broker import Action, MemoryBroker
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.producer.test_producer_model import (
     EXAMPLES,
     PARTITIONS,
@@ -26,6 +27,8 @@ from tests.producer.test_producer_model import (
     is_written,
 )
 from tests.producer.writing import IN_TIME, committed_values, producing
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 COORDINATORS = (AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest)
 

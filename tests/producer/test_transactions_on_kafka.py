@@ -11,12 +11,12 @@ from spark_kafka_source.denials import Access
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.groups import Member, OffsetAndMetadata, committed
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.producer.errors import ProducerFencedError, TransactionAbortableError
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.producer.transaction_coordinator import (
     new_producer_id,
 )
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalKafka, Security
 from spark_kafka_source.testing.broker import Broker
 from spark_kafka_source.topic_partition import TopicPartition

@@ -15,9 +15,11 @@ from spark_kafka_source import KafkaProducer, UnsendableRecordError
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import ColumnTypeError, UnencodableRowError
 from spark_kafka_source.registry import RegistryUnavailableError
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.producer.writing import producing, written
 from tests.registry.server import Reply, TestRegistry, error, registry_server, schema, version
+
+pytestmark = pytest.mark.memory(topics={"t": 1})
 
 EVENT: dict[str, Any] = {
     "type": "record",

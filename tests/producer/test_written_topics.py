@@ -11,16 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spark_kafka_source.producer.keyless_partitioners import StickyPartitioner
 from spark_kafka_source.producer.partitioners import (
     MURMUR2,
     NO_PARTITION,
     PARTITIONERS,
     group_by_partition,
 )
-from spark_kafka_source.producer.spread import StickyPartitioner
 from spark_kafka_source.records import Codec, Compression, encode_columns
 from spark_kafka_source.testing import LocalKafka, Producer
-from tests.java_program import JavaProgram
 from tests.producer.reading import (
     ByPartition,
     dumped,
@@ -29,6 +28,7 @@ from tests.producer.reading import (
     read_by_kafka,
 )
 from tests.records.batches import Row
+from tools.java_program import JavaProgram
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java]
 

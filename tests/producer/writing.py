@@ -22,12 +22,12 @@ from spark_kafka_source.records import (
     chunks,
     to_arrow,
 )
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker, PartitionLog
 
 T0, T1, T2 = (TopicPartition("t", each) for each in range(3))
-IN_TIME = 30.0
+IN_TIME = 60.0
 """The longest wait, in seconds, for anything that must come."""
 HOUR_MS = 3_600_000
 
@@ -78,7 +78,7 @@ def blocking_for(producer: KafkaProducer, max_block_ms: int) -> Iterator[None]:
 
 def in_flight(producer: KafkaProducer, count: int) -> None:
     """Wait until `count` requests of a producer are in flight."""
-    eventually(lambda: sum(each.asked.is_sent for each in producer._sender._flights) == count)
+    eventually(lambda: sum(each.asked.is_sent for each in producer._sender._requests) == count)
 
 
 def assert_all_given_back(producer: KafkaProducer) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.java_program import JavaProgram, run_java
+from tools.java_program import JavaProgram, run_java
 
 
 class Oracle:

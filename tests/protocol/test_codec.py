@@ -23,9 +23,9 @@ from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinato
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
-from tests.protocol import vectors
 from tests.protocol.messages import MESSAGES, MESSAGES_AND_VERSIONS, sample
 from tests.protocol.strategies import messages_in_a_version
+from tools import protocol_vectors as vectors
 
 GENEROUS = settings(
     max_examples=25,

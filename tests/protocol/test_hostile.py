@@ -1,7 +1,5 @@
 """The codec with hostile bytes: a `ProtocolError`, without an allocation of a claimed size."""
 
-import tracemalloc
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +12,7 @@ from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinato
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.protocol.messages import MESSAGES, MESSAGES_AND_VERSIONS, all_versions, sample
 from tests.protocol.strategies import damaged
+from tests.traced import traced
 
 QUICK = settings(
     max_examples=40,
@@ -78,14 +77,9 @@ def test_a_bomb_of_a_length_is_refused_before_memory_is_taken(
 ) -> None:
     bomb = bytes.fromhex(data)
     read_or_refuse(message_type, version, bomb)  # So the memory of compilation does not count.
-    tracemalloc.start()
-    try:
-        with pytest.raises(ProtocolError, match=reason):
-            decode(message_type, version, bomb)
-        _, peak_bytes = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak_bytes < 100_000
+    with traced() as memory, pytest.raises(ProtocolError, match=reason):
+        decode(message_type, version, bomb)
+    assert memory.peak_bytes < 100_000
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark_kafka_source.records import Codec
-from tests.java_program import JavaProgram, run_java
 from tests.records.batches import TIMESTAMP_NAMES, Batch, Row
+from tools.java_program import JavaProgram, run_java
 
 
 class Oracle:

@@ -1,7 +1,6 @@
 """Batch headers: their fields, errors, and a last batch that is cut."""
 
 import struct
-import tracemalloc
 
 import pytest
 
@@ -17,6 +16,7 @@ from tests.records.batches import (
     offsets_of,
     rows_of,
 )
+from tests.traced import traced
 
 PLAIN = encoded(Batch(numbered(3, 10), 10))
 
@@ -96,12 +96,12 @@ def test_no_room_is_made_for_records_that_are_not_there(codec: Codec) -> None:
     """Decompression shows a false record count: three records are 59 bytes."""
     batch = encoded(Batch(numbered(3, 10), 10, codec))
     claimed = changed(57, ">i", (1 << 31) - 1, changed(23, ">i", (1 << 31) - 2, batch))
-    tracemalloc.start()
-    with pytest.raises(CorruptRecordError, match="2147483647 records claimed"):
+    with (
+        traced() as memory,
+        pytest.raises(CorruptRecordError, match="2147483647 records claimed"),
+    ):
         list(chunks(claimed, topic_partition=TOPIC_PARTITION))
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak_bytes < 4 << 20  # zlib and lz4 use a buffer of a chunk's size.
+    assert memory.peak_bytes < 4 << 20  # zlib and lz4 use a buffer of a chunk's size.
 
 
 @pytest.mark.parametrize("codec", Codec)

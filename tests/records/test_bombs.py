@@ -1,6 +1,5 @@
 """Decompression bombs: many records are read, a too large record is an error, memory is bounded."""
 
-import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import chain
 
@@ -23,14 +22,15 @@ from spark_kafka_source.records import (
     record_batch,
 )
 from spark_kafka_source.records.batch import MAX_OFFSET
-from spark_kafka_source.records.chunk import CHUNK_RECORDS, MAX_CHUNK_RECORDS
 from spark_kafka_source.records.encode import encode_record, with_crc
+from spark_kafka_source.records.unpacking import CHUNK_RECORDS, MAX_CHUNK_RECORDS
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import Run, runs
-from tests import bombs
-from tests.bombs import MIB
 from tests.records.batches import TOPIC_PARTITION
 from tests.records.strategies import untimed
+from tests.traced import traced
+from tools import bombs
+from tools.bombs import MIB
 
 LIMIT_BYTES = 4 * MIB
 COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
@@ -84,17 +84,13 @@ def between(large_bytes: int, before: int = 2, after: int = 2) -> Iterator[bytes
 @pytest.mark.parametrize("codec", COMPRESSED)
 def test_many_large_records_are_read_in_little_memory(codec: Codec) -> None:
     data = bombs.batch(codec, bombs.records(100, MIB), record_count=100)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         rows = 0
         for chunk in chunks(data, topic_partition=TOPIC_PARTITION):
             rows += record_batch(chunk, COLUMNS).num_rows
             del chunk
-        _, most_bytes = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert rows == 100
-    assert most_bytes < 16 * MIB
+    assert memory.peak_bytes < 16 * MIB
 
 
 @pytest.mark.parametrize("codec", Codec)
@@ -131,13 +127,9 @@ def test_it_alone_is_passed_over_where_that_is_wanted(framing: str) -> None:
 @pytest.mark.parametrize("framing", STREAMED)
 def test_it_is_passed_over_without_being_put_together(framing: str) -> None:
     data = framed(framing, lambda: between(64 * MIB), 5)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         assert Reading(data).told_of == [2]
-        _, most_bytes = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most_bytes < 16 * MIB
+    assert memory.peak_bytes < 16 * MIB
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from spark_kafka_source.records import compiled
-from spark_kafka_source.records.compiled import Kernels, Loading
+from spark_kafka_source.records import compiled, machine_code
+from spark_kafka_source.records.compiled import Kernels
+from spark_kafka_source.records.machine_code import Loading
 
 KERNELS = Kernels(lambda: True, lambda: True, lambda: 0)
 
@@ -21,7 +22,7 @@ def loaded(loading: Loading[Kernels]) -> Kernels | None:
 @pytest.fixture
 def numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend that numba is installed and compiles at once."""
-    monkeypatch.setattr(compiled, "find_spec", lambda name: name)
+    monkeypatch.setattr(machine_code, "find_spec", lambda name: name)
 
 
 @pytest.mark.usefixtures("numba")
@@ -38,7 +39,7 @@ def test_kernels_are_loaded_once_so_many_records_were_read() -> None:
 def test_without_numba_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compiled, "find_spec", lambda name: None)
+    monkeypatch.setattr(machine_code, "find_spec", lambda name: None)
     loading = Loading(lambda: KERNELS, after_records=0)
     loading.kernels(1)
     assert loaded(loading) is None
@@ -48,7 +49,7 @@ def test_without_numba_nothing_is_said(
 def test_a_broken_numba_is_warned_of_and_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compiled, "find_spec", lambda name: name)
+    monkeypatch.setattr(machine_code, "find_spec", lambda name: name)
     monkeypatch.setitem(sys.modules, "numba", None)
     loading = Loading(compiled.load, after_records=0)
     loading.kernels(1)

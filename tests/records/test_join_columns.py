@@ -71,7 +71,7 @@ def test_what_is_missing_in_some_is_null_there() -> None:
     ]
 
 
-def test_rows_without_a_column_of_theirs_are_rows_all_the_same() -> None:
+def test_tables_without_a_common_column_keep_their_rows() -> None:
     pieces = [batch_of(other=[1, 2]), batch_of(another=[3])]
     assert read(join_columns(pieces, 55), 55) == [
         Row(each, 55, None, None, ()) for each in range(3)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import Chunk, Codec, chunks, compiled, kernels
 from spark_kafka_source.records.chunk import Parts, Segment
-from spark_kafka_source.records.columns import gather
+from spark_kafka_source.records.columns import copied, gather
 from spark_kafka_source.records.compiled import Kernels
-from spark_kafka_source.records.copied import copied
 from spark_kafka_source.records.headers import headers_by_kernel, headers_by_numpy
 from spark_kafka_source.records.locate import Segments, by_kernel, by_numpy
 from spark_kafka_source.records.located import Located

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_kafka_source.options.kinds import INT64_MAX
 from spark_kafka_source.records import (
     Codec,
     Compression,
@@ -12,7 +13,6 @@ from spark_kafka_source.records import (
     encode_columns,
     encode_rows,
 )
-from spark_kafka_source.settings import INT64_MAX
 from tests.records.record_tables import NOW_MS, RecordTable, record_tables
 from tests.records.strategies import untimed
 
@@ -23,7 +23,7 @@ rows = st.lists(st.tuples(data, data, headers, times), min_size=1, max_size=70)
 
 
 @given(rows, st.sampled_from(Codec))
-def test_the_bytes_are_those_of_columns(given_rows: list[Row], codec: Codec) -> None:
+def test_rows_are_encoded_to_the_same_bytes_as_columns(given_rows: list[Row], codec: Codec) -> None:
     compression = Compression(codec)
     (expected,) = encode_columns(
         columns_of(*zip(*given_rows, strict=True)),

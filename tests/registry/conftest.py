@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from spark_kafka_source.net import Retry
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.registry import RegistryClient, RegistryConfig
-from spark_kafka_source.settings import Settings
 from tests.net.conftest import ca, me, server
 from tests.registry.server import TestRegistry, registry_server
 

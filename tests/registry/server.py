@@ -12,7 +12,7 @@ from enum import Enum, auto
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.net.ports import LOOPBACK
+from tools.ports import LOOPBACK
 
 
 class Then(Enum):

@@ -14,8 +14,8 @@ from spark_kafka_source.registry import (
     SchemaNotFoundError,
     SchemaReference,
 )
+from spark_kafka_source.registry.cache import SharedCache
 from spark_kafka_source.registry.client import MOST_KEPT
-from spark_kafka_source.registry.once import Once
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 from tests.consumer.consumers import eventually
 from tests.registry.conftest import MakeClient
@@ -237,14 +237,14 @@ def test_ten_threads_ask_once(
             assert waiting.acquire(timeout=60)
         return found(self, id, deadline)  # type: ignore[arg-type]
 
-    wait = Once._wait
+    wait = SharedCache._wait
 
     def waits(*arguments: object) -> object:
         waiting.release()
         return wait(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(RegistryClient, "_find_id", slow)
-    monkeypatch.setattr(Once, "_wait", waits)
+    monkeypatch.setattr(SharedCache, "_wait", waits)
     with ThreadPoolExecutor(10) as threads:
         answers = [threads.submit(client.schema, 7) for _ in range(10)]
         assert [each.result(60) for each in answers] == [LONG] * 10

@@ -9,12 +9,12 @@ import pytest
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import Address
-from spark_kafka_source.registry import REGISTRY_OPTIONS, REGISTRY_SECRETS, RegistryConfig
+from spark_kafka_source.options.declaration import Settings
+from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.spelling import spelt
-from tests.net.certificates import Certified
 from tests.registry.conftest import config
+from tools.certificates import Certified
 
 CANARY = "hunter2-canary"
 
@@ -170,9 +170,11 @@ def test_tls_is_that_of_the_options(tmp_path: Path, ca: Certified) -> None:
 
 
 def test_all_secrets_are_declared_as_such() -> None:
-    assert REGISTRY_SECRETS < REGISTRY_OPTIONS
-    assert {name for name in REGISTRY_OPTIONS if "password" in name} <= REGISTRY_SECRETS
-    for name in REGISTRY_SECRETS - {"schema.registry.url"}:
+    secrets = {
+        name for name, each in REGISTRY_OPTIONS.items() if isinstance(each.kind.value, Secret)
+    }
+    assert {name for name in REGISTRY_OPTIONS if "password" in name} <= secrets
+    for name in secrets:
         settings = Settings({"schema.registry.url": "https://r", name: CANARY})
         try:
             assert CANARY not in repr(RegistryConfig.from_settings(settings))

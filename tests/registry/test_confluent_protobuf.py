@@ -14,7 +14,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from spark_kafka_source.registry import ConfluentFraming, Indexes, Part, WriterPrograms
-from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values import Encoded, SchemaText, SchemaType
 from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter
 from spark_kafka_source.values.protobuf.text import compiled
 from tests.registry.conftest import MakeClient
@@ -75,7 +75,9 @@ def read(client: Any, reader: ProtobufReader, rows: list[bytes]) -> list[Any]:
     data, starts, ends = laid(rows)
     framed = ConfluentFraming(Part.VALUE, Indexes.ZIGZAG).frame(data, starts, ends)
     found = WriterPrograms(reader, client).of(framed)
-    decoded = reader.decode(found.programs, data, framed.starts, ends, program_of=found.program_of)
+    decoded = reader.decode(
+        found.programs, Encoded(data, framed.starts, ends, program_of=found.program_of)
+    )
     assert not np.count_nonzero(decoded.status), decoded.reason(0)
     values: list[Any] = decoded.array.to_pylist()
     return values

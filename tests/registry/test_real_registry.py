@@ -21,7 +21,7 @@ from spark_kafka_source.registry import (
     WriterPrograms,
 )
 from spark_kafka_source.testing import LocalRegistry
-from spark_kafka_source.values import SchemaText, SchemaType
+from spark_kafka_source.values import Encoded, SchemaText, SchemaType
 from spark_kafka_source.values.avro import AvroReader
 from tests.registry.conftest import config
 from tests.registry.framing_oracle import laid
@@ -148,7 +148,7 @@ def test_rows_of_two_writers_are_read_as_one(real: RegistryClient, subject: str)
     framed = ConfluentFraming().frame(data, starts, ends, null=null)
     found = WriterPrograms(reader, real).of(framed)
     decoded = reader.decode(
-        found.programs, data, framed.starts, ends, null=null, program_of=found.program_of
+        found.programs, Encoded(data, framed.starts, ends, null=null, program_of=found.program_of)
     )
     assert decoded.array.to_pylist() == [{"b": 0, "a": 1}, {"b": 3, "a": 2}, None, None, None, None]
     assert decoded.status.astype(bool).tolist() == [False, False, False, True, True, True]

@@ -141,14 +141,22 @@ class Crowd:
 
     def close(self) -> list[str]:
         """Close all members. Return the faults of those that do not end, or end badly."""
-        for name in self._running:
+        for name in self._running.keys() - self._closing:  # A second signal could end an exit.
             self._signal(name, signal.SIGTERM)
         ends = time.monotonic() + _END_SECONDS
         wrong = []
         for name, process in [*self._running.items(), *self._ended.items()]:
             process.join(max(0.0, ends - time.monotonic()))
-            expected = -signal.SIGKILL if name in self._killed else 0
-            if process.exitcode not in (expected, 0):
+            expected = {0}
+            if name in self._killed:
+                expected.add(-signal.SIGKILL)
+            if not self._has_begun(name):  # It had no handler for this signal yet.
+                expected.add(-signal.SIGTERM)
+            if process.exitcode not in expected:
                 wrong.append(f"{name} ended with {process.exitcode}")
             process.kill()
         return wrong
+
+    def _has_begun(self, name: str) -> bool:
+        diary = self._directory / f"{name}.jsonl"
+        return diary.exists() and '"begins"' in diary.read_text()

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from spark_kafka_source.spark.data_source import KafkaDataSource
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.reliability.driver import session
+from tools.reliability.driver import session
 
 FORMAT = "dying_pykafka"
 OPTION = "deaths"

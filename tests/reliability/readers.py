@@ -7,8 +7,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.parity.scenario import OURS, PEER
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, batch, stream
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, batch, stream
 
 Row = tuple[int, int, bytes | None, bytes | None]
 """Partition, offset, key, value."""

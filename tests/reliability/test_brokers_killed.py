@@ -15,10 +15,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_kafka_source.testing import LocalKafka
 from tests.parity.scenario import OURS, PEER
 from tests.reliability.conftest import Trial
-from tests.reliability.leaders import Leaders
 from tests.reliability.readers import rows_of
-from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, Writer, batch, stream, wait_until
 from tests.spark_session import Start
+from tools.reliability.leaders import Leaders
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events, Writer, batch, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.long]
 

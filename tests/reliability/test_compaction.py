@@ -14,8 +14,8 @@ from spark_kafka_source.testing import LocalKafka
 from tests.parity.scenario import OURS, PEER
 from tests.reliability.conftest import Trial
 from tests.reliability.readers import Row, Streams, by_confluent, by_spark
-from tests.spark.traffic import Events, Writer, wait_until
 from tests.spark_session import Start
+from tools.traffic import Events, Writer, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.peer, pytest.mark.long]
 

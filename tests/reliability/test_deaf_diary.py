@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.reliability.deaf import diary as module
-from tests.reliability.deaf.clients import JAVA, OURS
-from tests.reliability.deaf.diary import Diary, missed
-from tests.reliability.deaf.outcome import COMMIT, RECORDS, Outcome
-from tests.reliability.deaf.table import render, render_took
+from tools.reliability.deaf import diary as module
+from tools.reliability.deaf.clients import JAVA, OURS
+from tools.reliability.deaf.diary import Diary, missed
+from tools.reliability.deaf.outcome import COMMIT, RECORDS, Outcome
+from tools.reliability.deaf.table import render, render_took
 
 T0, T1 = ("t", 0), ("t", 1)
 

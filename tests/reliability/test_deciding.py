@@ -1,6 +1,6 @@
 """Brokers are killed or stopped while a driver decides. Each row is there once.
 
-`python -m tests.reliability.deciding` makes each fault at each step, and writes the table.
+`python -m tools.reliability.deciding` makes each fault at each step, and writes the table.
 """
 
 import pytest
@@ -9,7 +9,7 @@ from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Verdict
 from tests.exactly_once.steps import Step
 from tests.reliability.conftest import Trial
-from tests.reliability.deciding.faults import Fault, Role, Trials
+from tools.reliability.deciding.faults import Fault, Role, Trials
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 

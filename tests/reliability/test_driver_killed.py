@@ -12,17 +12,17 @@ import pyspark
 import pytest
 
 from spark_kafka_source.spark.source.admission import HAS_ADMISSION_CONTROL
-from tests.reliability.child import TIMEOUT_SECONDS, SparkChild
 from tests.reliability.conftest import Trial
-from tests.reliability.driver import Orders
-from tests.spark.traffic import Events, wait_until
+from tools.reliability.child import TIMEOUT_SECONDS, SparkChild
+from tools.reliability.driver import Orders
+from tools.traffic import Events, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
 SEVERAL_BATCHES = pytest.mark.skipif(
     not HAS_ADMISSION_CONTROL, reason="Spark before 4.2 makes one micro-batch of a run"
 )
-MODULE = "tests.reliability.driver"
+MODULE = "tools.reliability.driver"
 # Thirty rows to each of two partitions, twenty in a micro-batch: three, more where others died.
 LATEST_DEATH_SECONDS = 5
 

@@ -17,7 +17,7 @@ from spark_kafka_source.testing import LocalKafka  # noqa: E402 - what is skippe
 from tests.reliability.conftest import Trial  # noqa: E402
 from tests.reliability.exactly_once import SESSION_MS, TABLES  # noqa: E402
 from tests.reliability.postgres import postgres, program  # noqa: E402
-from tests.spark.traffic import Events, wait_until  # noqa: E402
+from tools.traffic import Events, wait_until  # noqa: E402
 
 pytestmark = [
     pytest.mark.kafka,

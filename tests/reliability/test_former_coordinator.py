@@ -5,14 +5,14 @@ import threading
 import pytest
 
 from spark_kafka_source.client import CoordinatorKey
-from spark_kafka_source.exactly_once.decisions import Decisions
+from spark_kafka_source.exactly_once.decision_store import DecisionStore
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import found_by_confluent, judge
 from tests.exactly_once.query import Query, RunDriver, client_of
 from tests.reliability.conftest import Trial
-from tests.reliability.deciding.faults import TIMEOUT_MS
-from tests.reliability.leaders import make_whole
+from tools.reliability.deciding.faults import TIMEOUT_MS
+from tools.reliability.leaders import make_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -74,11 +74,11 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
     trial: Trial, all_brokers: LocalKafka, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[int | None] = []
-    read = Decisions.lasts
+    read = DecisionStore.last_decisions
 
-    async def lasts(decisions: Decisions, *where: object, **how: object) -> object:
+    async def lasts(decisions: DecisionStore, *where: object, **how: object) -> object:
         found = await read(decisions, *where, **how)  # type: ignore[arg-type]
-        told.append(found.kept[0].decision.batch.batch_id if found.kept else None)
+        told.append(found.stored[0].decision.batch.batch_id if found.stored else None)
         return found
 
     all_brokers.create_topic(topic, PARTITIONS)
@@ -87,7 +87,7 @@ def test_a_driver_that_asks_a_former_coordinator_writes_nothing_twice(
     while rounds < trial.rounds:
         query = query_with_two_coordinators(all_brokers, topic, written)
         with monkeypatch.context() as patch:
-            patch.setattr(Decisions, "lasts", lasts)
+            patch.setattr(DecisionStore, "last_decisions", lasts)
             replay_at_former_coordinator(all_brokers, query, told)
         old += told[-1] == 0
         rounds += 1

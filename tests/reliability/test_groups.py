@@ -12,7 +12,7 @@ from spark_kafka_source.groups.listener import Partitions
 from spark_kafka_source.net import Deadline, readable
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.groups.real_members import Ours, divided, settle
+from tests.groups.real_members import SESSION_MS, Ours, divided, settle
 from tests.reliability.conftest import Trial
 
 pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full]
@@ -108,8 +108,12 @@ def test_a_broker_that_is_killed_costs_no_rebalance(trial: Trial) -> None:
     protocols = ["range", "cooperative-sticky", "consumer"]
     with LocalKafka() as kafka:
         kafka.create_topic("t", partitions=6)
+        servers = kafka.bootstrap_servers
         groups = [
-            [Ours(kafka.bootstrap_servers, protocol, protocol, "t") for _ in range(3)]
+            [
+                Ours(servers, protocol, protocol, "t", session_timeout_ms=SESSION_MS)
+                for _ in range(3)
+            ]
             for protocol in protocols
         ]
         members = [member for group in groups for member in group]

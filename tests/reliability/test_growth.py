@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.reliability.conftest import Trial
-from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import Batches, Events, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -18,15 +18,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
-from tests.reliability.child import SparkChild
 from tests.reliability.conftest import Trial
-from tests.reliability.group_driver import GroupOrders, Range, ranges_of
-from tests.spark.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
 from tests.spark_session import Start
+from tools.reliability.child import SparkChild
+from tools.reliability.group_driver import GroupOrders, Range, ranges_of
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
-MODULE = "tests.reliability.group_driver"
+MODULE = "tools.reliability.group_driver"
 PARTITIONS = 4
 ROWS_A_BATCH = 400
 PATIENCE_SECONDS = 180
@@ -36,6 +36,8 @@ QUICK = {
     "kafka.heartbeat.interval.ms": "500",
     "kafka.metadata.max.age.ms": "2000",
 }
+# A query that is stopped leaves its group. No busy machine may put one out that has not left.
+PATIENT = QUICK | {"kafka.session.timeout.ms": "300000"}
 PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 
 
@@ -228,7 +230,7 @@ def test_two_queries_of_one_session_share_a_group(
     def read() -> set[str]:
         return {value for sink in sinks.values() for value in sink.values}
 
-    options = events.options() | QUICK
+    options = events.options() | PATIENT
     options |= {"kafka.group.id": events.name, "kafka.group.protocol": protocol}
     queries = {
         name: start(stream(spark, options).writeStream.foreachBatch(sink), name)
@@ -259,7 +261,7 @@ def test_two_runs_at_once_read_what_is_available_between_them(
 ) -> None:
     """Each row is read once, though partitions move after a run has read its own part."""
     events.fill(*[100] * PARTITIONS)
-    options = events.options(maxOffsetsPerTrigger=60) | QUICK
+    options = events.options(maxOffsetsPerTrigger=60) | PATIENT
     options |= {"kafka.group.id": events.name, "kafka.group.protocol": protocol}
     sinks = {"a": Batches(), "b": Batches()}
     queries = [

@@ -20,9 +20,9 @@ from spark_kafka_source.testing import LocalKafka
 from tests.reliability.commit_log import commits_of
 from tests.reliability.conftest import Trial
 from tests.reliability.crowd import Crowd
-from tests.reliability.leaders import Leaders
 from tests.reliability.timeline import Judgement, Where, judge
-from tests.spark.traffic import TIMEOUT_SECONDS, Writer
+from tools.reliability.leaders import Leaders
+from tools.traffic import TIMEOUT_SECONDS, Writer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 

@@ -10,23 +10,23 @@ import pytest
 
 from spark_kafka_source import KafkaConsumer
 from spark_kafka_source.testing import LocalKafka
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.testing.ports import free_ports
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import fill
-from tests.memory_broker import MemoryBroker
 from tests.reliability.conftest import Trial
-from tests.reliability.deaf.clients import OURS, OURS_848, Client
-from tests.reliability.deaf.diary import Diary, missed, now_ms
-from tests.reliability.deaf.frozen import Seen
-from tests.reliability.deaf.running import Patience, name, running
-from tests.reliability.deaf.sockets import Line
-from tests.reliability.deaf.traffic import Traffic
-from tests.spark.traffic import wait_until
+from tools.reliability.deaf.clients import OURS, OURS_848, Client
+from tools.reliability.deaf.diary import Diary, missed, now_ms
+from tools.reliability.deaf.frozen import Seen
+from tools.reliability.deaf.running import Patience, name, running
+from tools.reliability.deaf.sockets import Line
+from tools.reliability.deaf.traffic import Traffic
+from tools.traffic import wait_until
 
 BOTH = (OURS, OURS_848)
-RECOVERY_SECONDS = 15.0
-POLL_SECONDS = 1.0
-PATIENCE_SECONDS = 25.0
+RECOVERY_SECONDS = 25.0
+POLL_SECONDS = 4.0  # Less than `BROKEN_MS`.
+PATIENCE_SECONDS = 40.0
 HOST = "kafka.example.org"
 T0 = TopicPartition("t", 0)
 # That no answer comes is known after the request's timeout, half a minute by default.

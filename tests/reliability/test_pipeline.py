@@ -21,9 +21,9 @@ from spark_kafka_source.testing import LocalKafka, kafka_jars
 from spark_kafka_source.testing.java import QUICK_START, find_java
 from tests.producer.reading import read_by_confluent
 from tests.reliability.conftest import Trial
-from tests.reliability.leaders import Leaders
-from tests.reliability.writing import pipeline
-from tests.spark.traffic import wait_until
+from tools.reliability.leaders import Leaders
+from tools.reliability.writing import pipeline
+from tools.traffic import wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.long]
 
@@ -33,8 +33,8 @@ CREW = (OURS, OURS, JAVAS)
 PARTITIONS = 4
 ROWS_A_ROUND = 400
 FEWEST_ROUNDS = 4
-PATIENCE_SECONDS = 120
-_JAVA = Path(__file__).with_name("writing") / "Pipeline.java"
+PATIENCE_SECONDS = 240
+_JAVA = Path(pipeline.__file__).with_name("Pipeline.java")
 
 
 class Crew:

@@ -4,9 +4,9 @@ import pytest
 
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.conftest import Trial
-from tests.reliability.deaf.clients import JAVA, OURS, THEIRS, Client
-from tests.reliability.deaf.running import Patience, running
-from tests.spark.traffic import Writer
+from tools.reliability.deaf.clients import JAVA, OURS, THEIRS, Client
+from tools.reliability.deaf.running import Patience, running
+from tools.traffic import Writer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full]
 

@@ -11,13 +11,13 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import Row, SparkSession
 
-from spark_kafka_source.spark.worker import RACK
+from spark_kafka_source.spark.python_worker import RACK
 from spark_kafka_source.testing import Broker, LocalKafka
-from tests.reliability.child import SparkChild
 from tests.reliability.conftest import Trial
-from tests.reliability.driver import Orders
-from tests.reliability.leaders import Leaders
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, batch, values, wait_until
+from tools.reliability.child import SparkChild
+from tools.reliability.driver import Orders
+from tools.reliability.leaders import Leaders
+from tools.traffic import TIMEOUT_SECONDS, Events, Writer, batch, values, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -79,7 +79,7 @@ def read_by_option(spark: SparkSession, topic: Topic, _: Path) -> list[str]:
 
 def read_by_environment(_: SparkSession, topic: Topic, directory: Path) -> list[str]:
     options = {name: str(value) for name, value in topic.options().items()}
-    with closing(SparkChild("tests.reliability.driver", {RACK: topic.rack})) as driver:
+    with closing(SparkChild("tools.reliability.driver", {RACK: topic.rack})) as driver:
         assert driver.run(Orders(options, str(directory), attempt=0).to_json()) == 0
     (path,) = Path(directory, "rows").iterdir()
     return [value for _, _, value in json.loads(path.read_text())]
@@ -100,6 +100,7 @@ def test_the_replica_in_the_rack_is_read(
     for row in rows:
         in_rack.events.write([row])
     found = read(spark, in_rack, tmp_path)
+    wait_until(lambda: all(in_rack.asked))
     by_leader, by_follower = in_rack.asked
     where = RACK if read is read_by_environment else "kafka.client.rack"
     trial.report(
@@ -114,6 +115,7 @@ def test_the_replica_in_the_rack_is_read(
 def test_without_a_rack_the_leader_is_read(spark: SparkSession, in_rack: Topic) -> None:
     in_rack.events.write(["a"])
     assert values(batch(spark, in_rack.options())) == ["a"]
+    wait_until(lambda: in_rack.asked[0])  # A broker logs an answer after it has sent it.
     by_leader, by_follower = in_rack.asked
     assert (by_leader > 0, by_follower) == (True, 0)
 
@@ -129,9 +131,11 @@ def test_the_leader_is_read_on_where_the_replica_is_killed(
     options = in_rack.options(**{"kafka.client.rack": in_rack.rack})
     frame = batch(spark, options).select("offset", "value")
     started = Read(frame.rdd.mapPartitions(hold(str(tmp_path))), tmp_path)
+    wait_until(lambda: all(in_rack.asked))
     before = in_rack.asked
     in_rack.follower.kill()
     found = started.finish()
+    wait_until(lambda: in_rack.asked[0] > before[0])
     after = in_rack.asked
     trial.report(
         "KIP-392",

@@ -20,8 +20,8 @@ from spark_kafka_source.testing import LocalKafka
 from tests.parity.refusals import refused
 from tests.parity.scenario import process_all_available
 from tests.reliability.conftest import Trial
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, Writer, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, Writer, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

@@ -14,8 +14,8 @@ from tests.reliability.conftest import Trial
 from tests.reliability.socket_metrics import SocketMetrics, socket_metrics
 from tests.security.options import USERS, Options, options_of
 from tests.security.reading import read
-from tests.spark.traffic import Batches, Events, batch, stream, values, wait_until
 from tests.spark_session import Start
+from tools.traffic import Batches, Events, batch, stream, values, wait_until
 
 pytestmark = [
     pytest.mark.spark,

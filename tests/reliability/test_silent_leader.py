@@ -13,13 +13,13 @@ from itertools import islice
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source.spark.source import executor
+from spark_kafka_source.spark.source import tasks
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.conftest import Trial
-from tests.reliability.deaf.cluster import create_topic
 from tests.spark.settings import parsed
-from tests.spark.traffic import Writer
+from tools.reliability.deaf.cluster import create_topic
+from tools.traffic import Writer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
@@ -102,7 +102,7 @@ def reading(topic: str, kafka: LocalKafka) -> Iterator[Iterator[pa.RecordBatch]]
         with closing(reader.read(task)) as batches:  # type: ignore[type-var]  # a generator
             yield batches
     finally:
-        executor._kept.take_client(options.client).close()
+        tasks._kept_clients.take(options.client).close()
 
 
 def read_while_stopped(

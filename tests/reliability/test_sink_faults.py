@@ -6,8 +6,8 @@ import pytest
 
 from spark_kafka_source.testing import LocalKafka
 from tests.reliability.conftest import Trial
-from tests.reliability.sink.judge import Verdict
-from tests.reliability.sink.scenarios import SCENARIOS, Copying, run_scenario
+from tools.reliability.sink.judge import Verdict
+from tools.reliability.sink.scenarios import SCENARIOS, Copying, run_scenario
 
 EVERY_DAY = ("the driver killed in commit",)
 

@@ -1,7 +1,8 @@
 """Drivers and workers die or stand still at any moment and at any statement. Rows count once.
 
 `make reliability` does it on all kinds of brokers. Rows may be lost only with an error that names
-them, and only where transactions time out: see "What remains" in `docs/exactly-once-protocol.md`.
+them, and only where transactions time out: see "What remains" in
+`docs/contributors/exactly-once-protocol.md`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from tests.reliability.stopping.child import children
 from tests.reliability.stopping.copying import PARTITIONS, Cluster, copied
 from tests.reliability.stopping.pausing import Pause, paused, statements
 from tests.reliability.stopping.spark import Table
-from tests.reliability.writing.cluster import behind_gates
+from tools.reliability.writing.cluster import behind_gates
 
 pytestmark = [pytest.mark.kafka, pytest.mark.reliability_full, pytest.mark.timeout(0)]
 

@@ -9,8 +9,8 @@ from tests.parity.scenario import OURS, PEER
 from tests.reliability.conftest import Trial
 from tests.reliability.readers import Row, Streams, by_confluent, by_spark
 from tests.spark.source.test_transactions import Transactions
-from tests.spark.traffic import Events
 from tests.spark_session import Start
+from tools.traffic import Events
 
 pytestmark = [
     pytest.mark.spark,

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.testing import LocalKafka
 from tests.parity.refusals import refused
 from tests.reliability.conftest import Trial
-from tests.reliability.leaders import Leaders
-from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
+from tools.reliability.leaders import Leaders
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -131,7 +131,7 @@ def test_logs_that_part(
 def to_the_end(start: Start, frame: DataFrame, checkpoint: str) -> None:
     writer = frame.writeStream.format("noop").trigger(availableNow=True)
     query = start(writer, checkpoint)
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
 
 
 def names_where_it_parted(text: str, topic: str, parted: Sequence[int]) -> bool:

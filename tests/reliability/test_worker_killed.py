@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.child import TIMEOUT_SECONDS, SparkChild
 from tests.reliability.conftest import Trial
 from tests.reliability.dying import FOUND, Orders
 from tests.reliability.readers import by_confluent
-from tests.spark.traffic import Events, Writer
+from tools.reliability.child import TIMEOUT_SECONDS, SparkChild
+from tools.traffic import Events, Writer
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

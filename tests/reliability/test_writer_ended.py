@@ -18,7 +18,7 @@ from tests.reliability.conftest import Trial
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
-CHILD = "tests.reliability.writing.child"
+CHILD = "tools.reliability.writing.child"
 END_SECONDS = 60
 READ_BYTES = 1 << 16
 PARTITIONS = 2

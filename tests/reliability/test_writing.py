@@ -1,4 +1,4 @@
-"""A `KafkaProducer` on brokers with faults: see `tests.reliability.writing`."""
+"""A `KafkaProducer` on brokers with faults: see `tools.reliability.writing`."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 from tests.reliability.conftest import Trial
-from tests.reliability.writing.cluster import Cluster, three_brokers
-from tests.reliability.writing.faults import FAULTS
-from tests.reliability.writing.rounds import run_round
+from tools.reliability.writing.cluster import Cluster, three_brokers
+from tools.reliability.writing.faults import FAULTS
+from tools.reliability.writing.rounds import run_round
 
 pytestmark = [pytest.mark.kafka, pytest.mark.java, pytest.mark.long]
 
 EVERY_DAY = ("brokers killed and started again", "connections cut before an answer")
-# The others are made by `python -m tests.reliability.writing`.
+# The others are made by `python -m tools.reliability.writing`.
 ROUNDS_ONE_STANDS_FOR = 10
 
 

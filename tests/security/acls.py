@@ -6,11 +6,12 @@ from typing import Any
 from confluent_kafka import admin
 
 from spark_kafka_source.testing import LocalKafka
+from tools.traffic import wait_until
 
 CLUSTER = "kafka-cluster"
 """The name of the only resource of its type."""
 
-_TIMEOUT_SECONDS = 30
+_TIMEOUT_SECONDS = 60
 # The package has no type hints for these.
 _kafka: Any = admin
 
@@ -34,7 +35,7 @@ def _add(
 ) -> None:
     ((kind, name),) = resource.items()
     pattern = "PREFIXED" if name.endswith("*") and name != "*" else "LITERAL"
-    binding = _kafka.AclBinding(
+    rule = (
         _kafka.ResourceType[kind.upper()],
         name.removesuffix("*") or name,
         _kafka.ResourcePatternType[pattern],
@@ -44,5 +45,8 @@ def _add(
         _kafka.AclPermissionType[permission],
     )
     client = _kafka.AdminClient({"bootstrap.servers": kafka.bootstrap_servers_of("INTERNAL")})
-    for future in client.create_acls([binding]).values():
+    for future in client.create_acls([_kafka.AclBinding(*rule)]).values():
         future.result(_TIMEOUT_SECONDS)
+    # So far only the controller has the rule. DescribeAcls lists the rules that brokers enforce.
+    wanted = _kafka.AclBindingFilter(*rule)
+    wait_until(lambda: client.describe_acls(wanted).result(_TIMEOUT_SECONDS))

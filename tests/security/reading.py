@@ -6,9 +6,9 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.groups import commit_offsets
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.options import parse_source_options
-from spark_kafka_source.spark.source import executor
+from spark_kafka_source.spark.source import tasks
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
-from spark_kafka_source.spark.source.executor import KafkaInputPartition
+from spark_kafka_source.spark.source.tasks import KafkaInputPartition
 
 QUIETLY = {"progress": "false"}
 
@@ -28,7 +28,7 @@ def read(
             ends.update({each.topic_partition: each.end for each in partition.ranges})
     finally:
         # A Spark worker would keep its connections for its next task.
-        executor._kept.take_client(parsed.client).close()
+        tasks._kept_clients.take(parsed.client).close()
     if parsed.group_id:
         with KafkaClient(parsed.client) as client:
             client.run(commit_offsets(client, parsed.group_id, ends))

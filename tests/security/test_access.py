@@ -24,6 +24,7 @@ from tests.security.options import (
 )
 from tests.security.refusals import refusal
 from tests.testing.traffic import consume, produce
+from tools.traffic import wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -33,13 +34,20 @@ JAVA_WAYS = [way for way in WAYS if "BRIEF" not in way[0]]
 
 
 def refused(kafka: LocalKafka, topic: str, user: str, listener: str, mechanism: str) -> str:
-    """Return the broker's error for a user who may not describe a topic."""
+    """Return the broker's error for a user who may not describe a topic, once it enforces that."""
     settings = independent(kafka, listener, mechanism, user=user)
     where = kafka.bootstrap_servers_of(listener)
     client = AdminClient({"bootstrap.servers": where, "log_level": 0, **settings})
     client.poll(0)  # runs the callback for a token
-    error = client.list_topics(topic, WAIT_SECONDS).topics[topic].error
-    return error.name() if error else "not at all"
+    found: list[KafkaError] = []
+
+    def is_refused() -> bool:
+        error = client.list_topics(topic, WAIT_SECONDS).topics[topic].error
+        found.extend([error] if error else [])
+        return bool(found)
+
+    wait_until(is_refused)
+    return found[0].name()
 
 
 @pytest.fixture
@@ -88,7 +96,7 @@ def ask_versions(kafka: LocalKafka, listener: str, options: Options) -> str:
     settings = {key.removeprefix("kafka."): value for key, value in options.items()}
     path = write_private(kafka.broker(1).directory / "client", as_properties(settings).encode())
     arguments = ("broker-api-versions", "--command-config", str(path))
-    return kafka.tool(*arguments, listener=listener, timeout_ms=20_000)
+    return kafka.tool(*arguments, listener=listener)
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), JAVA_WAYS)

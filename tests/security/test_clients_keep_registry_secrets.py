@@ -11,7 +11,7 @@ import pytest
 
 from spark_kafka_source import KafkaConsumer, KafkaError, KafkaProducer, TopicPartition
 from spark_kafka_source.records import Record
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.registry.server import Reply, TestRegistry, error, registry_server, version
 
 SECRET = "canary-4711"

@@ -12,6 +12,7 @@ from spark_kafka_source.dead_letters import DeadLetterError
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.testing import LocalKafka
 from tests.consumer.consumers import poll_until
+from tests.security.acls import allow, deny
 from tests.security.options import Options, options_of
 from tests.testing.traffic import consume, produce
 
@@ -27,8 +28,8 @@ def letters(secured: LocalKafka, topic: str) -> str:
     for each in (topic, letters):
         secured.create_topic(each)
     produce(secured.bootstrap_servers, topic, [b'{"id": 1}', b"?", b'{"id": 2}'])
-    secured.allow("carol", "Read", "Describe", topic=topic)
-    secured.allow("carol", "Describe", topic=letters)
+    allow(secured, "carol", "READ", topic=topic)  # It includes DESCRIBE.
+    allow(secured, "carol", "DESCRIBE", topic=letters)
     return letters
 
 
@@ -47,11 +48,11 @@ def test_a_query_without_the_right_is_refused_before_it_reads(
         reader.load()
     text = f"Option 'badRecords.topic': is denied: the user needs WRITE on topic '{letters}'"
     assert text in str(refused.value)
-    secured.allow("carol", "Write", topic=letters)
+    allow(secured, "carol", "WRITE", topic=letters)
     frame = reader.load()
     assert sorted(row[0] for row in frame.select("value.id").collect()) == [1, 2]
     assert consume(secured.bootstrap_servers, letters, 1) == [b"?"]
-    secured.deny("carol", "Write", topic=letters)
+    deny(secured, "carol", "WRITE", topic=letters)
     with pytest.raises(PySparkException) as failed:
         frame.collect()
     assert f"{topic}-0, offset 1: bad records were not written" in str(failed.value)
@@ -71,9 +72,9 @@ def test_a_consumer_without_the_right(secured: LocalKafka, topic: str, letters: 
         consumer.subscribe([topic])
         with pytest.raises(ConfigurationError, match=r"'badRecords\.topic': is denied: the user"):
             poll_until(consumer, lambda: False)
-        secured.allow("carol", "Write", topic=letters)
+        allow(secured, "carol", "WRITE", topic=letters)
         poll_until(consumer, lambda: len(ids) == 2, lambda found: ids.extend(_ids(found)))
-        secured.deny("carol", "Write", topic=letters)
+        deny(secured, "carol", "WRITE", topic=letters)
         produce(secured.bootstrap_servers, topic, [b"?again"])
         with pytest.raises(DeadLetterError, match="needs WRITE on topic"):
             poll_until(consumer, lambda: False)

@@ -33,9 +33,9 @@ from tests.security.setups import (
     Setup,
 )
 from tests.security.writing import write
-from tests.spark.traffic import TIMEOUT_SECONDS, batch, failure, sizes, stream, wait_until
 from tests.spark_session import Start
 from tests.testing.traffic import produce
+from tools.traffic import TIMEOUT_SECONDS, batch, failure, sizes, stream, wait_until
 
 pytestmark = pytest.mark.kafka
 

@@ -22,7 +22,7 @@ def test_rights_are_told_and_no_secret_is(
     options = options_of(secured, "SASL_SSL", "PLAIN", user="canary")
     servers = options.pop("kafka.bootstrap.servers")
     config = [f"--config={name.removeprefix('kafka.')}={value}" for name, value in options.items()]
-    words = ["--topic", topic, "--group", topic, "--transactional-id", topic]
+    words = ["--topic", topic, "--group", topic, "--transactional-id", topic, "--timeout", "120"]
     assert main(["doctor", "-b", servers, "--json", *words, *config]) == 1
     shown = capsys.readouterr()
     assert USERS["canary"] not in shown.out + shown.err

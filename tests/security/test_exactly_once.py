@@ -1,7 +1,10 @@
 """The rights for exactly-once writes: all of them suffice, and each missing one is named."""
 
+from typing import Any
+
 import pytest
 
+from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.errors import BrokerError
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import committed, found_by_confluent, judge
@@ -63,3 +66,19 @@ def test_without_one_it_says_which(right: str, secured: LocalKafka, topic: str) 
         str(raised.value)
     )
     assert not committed(secured.bootstrap_servers, topic, PARTITIONS)
+
+
+def test_a_transaction_that_one_may_not_see_is_not_listed(secured: LocalKafka, topic: str) -> None:
+    """Brokers leave it out without a word, and so `transactions list` says "None is open"."""
+    query = query_of(secured, topic, "WRITE on the ids")
+    own = Query(secured.bootstrap_servers, topic, PARTITIONS, prefix=query.prefix)
+    (open_one,) = own.start().write(0, 1)
+
+    def seen(servers: str, settings: dict[str, Any]) -> set[str]:
+        with KafkaAdmin(bootstrap_servers=servers, **settings) as admin:
+            return {each.transactional_id for each in admin.list_transactions()}
+
+    assert open_one.transactional_id in seen(secured.bootstrap_servers, {})
+    assert open_one.transactional_id not in seen(query.servers, query.settings)
+    allow(secured, "bob", "DESCRIBE", transactional_id=f"{query.prefix}.*")
+    assert open_one.transactional_id in seen(query.servers, query.settings)

@@ -14,8 +14,8 @@ from tests.security.kdc import REALM, Kdc, kdc, missing_parts
 from tests.security.options import Options
 from tests.security.reading import read
 from tests.security.servers import counting
-from tests.spark.traffic import wait_until
 from tests.testing.traffic import produce
+from tools.traffic import wait_until
 
 pytestmark = [
     pytest.mark.kafka,

@@ -23,6 +23,7 @@ from tests.security.options import (
     trust_options,
 )
 from tests.security.rows import PARTITIONS, ROWS
+from tools.traffic import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -86,7 +87,7 @@ def test_a_stream_reads_by_tls_and_sasl_and_commits(
     rows = rows.option("subscribe", thousand).option("startingOffsets", "earliest")
     writing = rows.option("kafka.group.id", "secured").load().writeStream.format("noop")
     query = writing.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     assert sum(each["numInputRows"] for each in query.recentProgress) == len(ROWS)
     described = secured.tool("consumer-groups", "--describe", "--group", "secured")
     assert len(re.findall(r"thousand +\d +250 +250 +0 ", described)) == 4

@@ -21,6 +21,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.net import AuthenticationError, authentication
 from spark_kafka_source.net.authentication import Ask, authenticate
 from spark_kafka_source.net.sasl.mechanism import Mechanism
+from spark_kafka_source.net.sasl.tokens import token_cache
 from spark_kafka_source.net.session import Session
 from spark_kafka_source.testing import LocalKafka, Security
 from tests.producer.reading import read_by_confluent
@@ -132,6 +133,7 @@ def short_tokens(secured: LocalKafka) -> Iterator[None]:
     """Shorten tokens: a session lasts as long as its token."""
     before = secured.token_server.lifetime_seconds
     secured.token_server.lifetime_seconds = TOKEN_SECONDS
+    token_cache.cache_clear()  # Another test may have cached a longer token.
     yield
     secured.token_server.lifetime_seconds = before
 

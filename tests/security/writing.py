@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from spark_kafka_source.groups import Member, OffsetAndMetadata
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.producer import PRODUCER_OPTIONS, KafkaProducer, ProducerConfig
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.security.setups import OFFSETS
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from random import Random
 
-from tests.soak import samples
-from tests.soak.growth import growths
-from tests.soak.samples import Sample
+from tools.soak import samples
+from tools.soak.growth import growths
+from tools.soak.samples import Sample
 
 HOUR_SECONDS = 3600
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from tests.reliability.group_driver import Range
-from tests.soak.judge import Stage, Verdict, judge_consumer, judge_group
-from tests.soak.ledger import ABORTED, COMMITTED, UNKNOWN, Ledger, NumbersAt, Truth, read_ledger
-from tests.soak.lines import Lines
-from tests.soak.rows import FACTOR, KEYS, RECORD, amount_of, key_of, number_in
+from tools.reliability.group_driver import Range
+from tools.soak.judge import Stage, Verdict, judge_consumer, judge_group
+from tools.soak.ledger import ABORTED, COMMITTED, UNKNOWN, Ledger, NumbersAt, Truth, read_ledger
+from tools.soak.lines import Lines
+from tools.soak.rows import FACTOR, KEYS, RECORD, amount_of, key_of, number_in
 
 WRITTEN = range(100)
 GONE = range(100, 150)

@@ -6,14 +6,14 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.reliability.writing.cluster import Cluster
-from tests.soak.cast import Cast, Diary
-from tests.soak.nemesis import Nemesis
+from tools.reliability.writing.cluster import Cluster
+from tools.soak.cast import Cast, Diary
+from tools.soak.nemesis import Nemesis
 
 
 def test_in_the_end_it_harms_only_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.soak.nemesis.time.sleep", lambda _: None)
-    monkeypatch.setattr("tests.soak.nemesis.make_whole", lambda *_: None)
+    monkeypatch.setattr("tools.soak.nemesis.time.sleep", lambda _: None)
+    monkeypatch.setattr("tools.soak.nemesis.make_whole", lambda *_: None)
     cluster, cast_ = MagicMock(cuts=0), MagicMock()
     cluster.move_leaders.return_value = 1
     nemesis = Nemesis(cast(Cluster, cluster), cast(Cast, cast_), Diary(), Random(1))

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.soak.growth import Growth
-from tests.soak.judge import Verdict
-from tests.soak.outcome import Outcome, keep, kept
-from tests.soak.page import render
-from tests.soak.run import told
+from tools.soak.growth import Growth
+from tools.soak.judge import Verdict
+from tools.soak.outcome import Outcome, keep, kept
+from tools.soak.page import render
+from tools.soak.run import told
 
 GROWTH = Growth("driver", 1200, (100, 5, 8, 20), (1.5, 0, 0, 0), (4.5, 0, 0, 0))
 RUN = Outcome(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.run import soak
+from tools.soak.run import soak
 
 HOURS = 2 / 60
 ROWS_A_SECOND = 100

@@ -1,5 +1,6 @@
 """A checkpoint moves from `format("kafka")` to `format("pykafka")` and back without lost rows."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -8,9 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
+from spark_kafka_source.spark.all_options import OPTIONS
 from spark_kafka_source.spark.checkpoint import hand_back, main
 from spark_kafka_source.spark.source.source_offset import CheckpointError
 from spark_kafka_source.testing import LocalKafka, Producer
+from tests.documentation.pages import DOCS
+from tools.traffic import TIMEOUT_SECONDS
 
 LOG = 'v1\n{"batchWatermarkMs":0}\n'
 
@@ -113,7 +117,7 @@ def test_there_and_back(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(TIMEOUT_SECONDS)
 
     expected = []
     with Producer(kafka.bootstrap_servers) as producer:
@@ -126,3 +130,33 @@ def test_there_and_back(spark: SparkSession, kafka: LocalKafka, topic: str, tmp_
                 expected += [(step, partition, first), (step, partition, first + 1)]
             run(step)
             assert sorted(read) == sorted(expected), f"after step {number}, {step}"
+
+
+def to_take_out() -> list[str]:
+    """Return the options of the table in docs/moving.md of those that one takes out."""
+    table = (DOCS / "moving.md").read_text().partition('| take out | with `format("kafka")` |')[2]
+    rows = [row for row in table.partition("\n\n")[0].splitlines() if row.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.peer
+def test_sparks_connector_ignores_what_only_this_package_has(
+    spark: SparkSession, kafka: LocalKafka, topic: str
+) -> None:
+    """As docs/moving.md says: without an error. Of its options one alone is an error."""
+    names = {name.replace("…", "url") for name in to_take_out()}
+    own = {"deliveryGuarantee": "exactly-once", "value.format": "json", "value.schema": "a INT"}
+    assert own.keys() < names
+    assert {name for name in names if name not in OPTIONS} == {"startingOffsets=committed"}
+    kafka.create_topic(topic, partitions=1)
+    frame = spark.createDataFrame([(b'{"a": 1}',)], "value binary")
+    options = {"kafka.bootstrap.servers": kafka.bootstrap_servers} | {
+        name: own.get(name, "1") for name in names if "=" not in name
+    }
+    frame.write.format("kafka").options(**options, topic=topic).mode("append").save()
+    reader = spark.read.format("kafka").options(**options, subscribe=topic)
+    assert [row.value for row in reader.load().collect()] == [b'{"a": 1}']
+    with pytest.raises(Exception, match="committed"):
+        reader.option("startingOffsets", "committed").load().collect()

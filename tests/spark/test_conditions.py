@@ -13,7 +13,6 @@ from spark_kafka_source.spark.conditions import (
     available_now_end_shrunk,
     cannot_read_range,
     does_not_match_assigned,
-    initial_offset_not_found,
     log_truncated,
     partition_offset_changed,
     partitions_deleted,
@@ -74,11 +73,6 @@ CASES = [
         start_offset_reset("startingOffsets", A0, 1, 2, 5),
         "[KAFKA_DATA_LOSS.START_OFFSET_RESET] Option 'startingOffsets': ",
         ["offset 1 of a-0", "offsets 2 to 5"],
-    ),
-    (
-        initial_offset_not_found([A1, A0]),
-        "[KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS] a-0, a-1 ",
-        ["before their first offset was known"],
     ),
     (
         available_now_end_lost([A1, A0]),

@@ -17,18 +17,21 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalKafka, LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
+from tests.documentation.pages import DOCS, under
 from tests.spark.sink.written import Written, texts, written
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, Headers, Writer, batch, failure, stream
 from tests.spark.typed_rows import V1, V2, framed, put, register, typed
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, Headers, Writer, batch, failure, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.usefixtures("spark")]
 
 AT_MS = 1_700_000_000_123
 DDL = {"value.format": "json", "value.schema": "id BIGINT"}
-PAGE = Path(__file__).parents[2] / "docs" / "typed-values.md"
-(_SECTION,) = re.findall(r"^## Dead letters$(.*?)^## ", PAGE.read_text(), re.M | re.S)
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", _SECTION, re.M | re.S)
+(SENDING,) = (each.source for each in under(DOCS / "typed-values.md", "Dead letters"))
+(READING, SENDING_BACK) = (
+    each.source
+    for each in under(DOCS / "contributors" / "formats-in-detail.md", "Letters in detail")
+)
 OF_CONNECT, OF_US = "__connect.errors.", "__pykafka.errors."
 
 
@@ -310,10 +313,9 @@ def test_the_page(
     def run(example: str) -> None:
         for name, own in names.items():
             example = example.replace(name, own)
-        exec(compile(example, str(PAGE), "exec"), known)  # our own page
+        exec(compile(example, "a page", "exec"), known)  # our own page
 
-    sending, reading, sending_back = EXAMPLES
-    run(sending)
+    run(SENDING)
     for query in spark.streams.active:
         query.processAllAvailable()
         query.stop()
@@ -321,10 +323,10 @@ def test_the_page(
     assert [tuple(row) for row in table.collect()] == [("g", 1, "a")]
     assert [(each.key, each.value) for each in written(letters)] == [(b"b", bad)]
     register(client, events, V2)
-    run(reading)
+    run(READING)
     (shown,) = re.findall(r"\|( *2 *\|.*)\|", capsys.readouterr().out)
     assert [each.strip() for each in shown.split("|")] == ["2", "none", "NULL", events.name, "1"]
-    run(sending_back)
+    run(SENDING_BACK)
     _, first, again = written(events)
     assert again == first
     assert own_headers(first) == [("n", b"1")]

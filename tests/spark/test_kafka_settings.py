@@ -13,15 +13,15 @@ from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import SECURITY_OPTIONS, ConnectionSettings, TlsSettings
+from spark_kafka_source.options.declaration import Use, options_of
+from spark_kafka_source.options.other_names import other_names
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import settings_of
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
-from spark_kafka_source.spark.sink.without_effect import WRITING
-from spark_kafka_source.spark.source.without_effect import READING
 from tests.spark.settings import BOOTSTRAP_SERVERS
 
 pytestmark = pytest.mark.java
 
+READING, WRITING = other_names(Use.READ), other_names(Use.WRITE)
 ALL_REASONS = {**READING.reasons, **WRITING.reasons}
 
 SECURITY = ("kafka.sasl.", "kafka.security.", "kafka.ssl.")
@@ -93,7 +93,7 @@ def test_each_setting_of_security_is_read_or_refused_or_has_a_reason(
     defaults: dict[str, dict[str, str]],
 ) -> None:
     named = {option for option in defaults["consumer"] if option.startswith(SECURITY)}
-    neither = named - SECURITY_OPTIONS - ALL_REASONS.keys()
+    neither = named - SECURITY_OPTIONS.keys() - ALL_REASONS.keys()
     assert neither
     assert all(option.startswith(REFUSED) for option in neither)
 
@@ -103,10 +103,10 @@ def test_defaults_of_tls_are_kafkas_but_for_the_types_of_stores(
 ) -> None:
     kafkas = {
         option: re.sub(r"[\[\] ]|null", "", defaults["consumer"][option])
-        for option in settings_of(TlsSettings)
+        for option in options_of(TlsSettings, "kafka.")
         if not option.endswith("store.type")
     }
-    ours = {option: settings_of(TlsSettings)[option].default for option in kafkas}
+    ours = {option: options_of(TlsSettings, "kafka.")[option].kind.value for option in kafkas}
     assert kafkas == {
         option: default.reveal() if isinstance(default, Secret) else default
         for option, default in ours.items()
@@ -132,9 +132,9 @@ def test_names_and_defaults_are_those_of_kafkas_consumer(
     defaults: dict[str, dict[str, str]],
 ) -> None:
     ours = {
-        option: text_of(field.default)
+        option: text_of(declared.kind.value)
         for config_type in (ClientConfig, ConnectionSettings, FetchConfig)
-        for option, field in settings_of(config_type).items()
+        for option, declared in options_of(config_type).items()
     }
     kafkas = {option: defaults["consumer"][option] for option in ours}
     assert {option for option in ours if ours[option] != kafkas[option]} == OURS

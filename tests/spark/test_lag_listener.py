@@ -21,9 +21,13 @@ from spark_kafka_source.errors import ConfigurationError, error_named
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.spark.lag_listener import Lag, LagListener
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.spark.settings import A0, A1, B0, BOOTSTRAP_SERVERS
 
+pytestmark = pytest.mark.memory(topics={"a": 2, "b": 1})
+
+# Not all loggers: those of Spark's threads in this process say much at this level.
+LOGGER = "spark_kafka_source.spark.lag_listener"
 QUERY_ID = "c0ffee00-0000-4000-8000-000000000001"
 FORMAT_1 = {"version": 1, "offsets": {"a": {"0": 3, "1": 5}}}
 FORMAT_2 = SourceOffset({A0: 3, A1: 5}, leader_epochs={A0: 7}).to_json()
@@ -72,11 +76,13 @@ def source(end: Any, latest: Any = None) -> dict[str, Any]:
     }
 
 
-def progressed(*sources: dict[str, Any], batch_id: int = 4) -> QueryProgressEvent:
+def progressed(
+    *sources: dict[str, Any], batch_id: int = 4, query_id: str = QUERY_ID, name: str | None = None
+) -> QueryProgressEvent:
     progress = {
-        "id": QUERY_ID,
+        "id": query_id,
         "runId": QUERY_ID,
-        "name": None,
+        "name": name,
         "timestamp": "2026-01-01T00:00:00.000Z",
         "batchId": batch_id,
         "batchDuration": 1,
@@ -95,14 +101,6 @@ def lags(*sources: dict[str, Any]) -> list[Lag]:
 
 
 Committing = Callable[..., LagListener]
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker() as broker:
-        broker.create_topic("a", 2)
-        broker.create_topic("b")
-        yield broker
 
 
 @pytest.fixture
@@ -153,7 +151,7 @@ def test_where_the_latest_is_missing_the_lag_is_not_said_to_be_zero(
     latest: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A null of the JVM comes as the text 'None'. Another format of the latest gives no lag."""
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, LOGGER):
         assert lags(source(FORMAT_2, latest)) == [{}]
     assert caplog.messages == [f"query {QUERY_ID} batch 4: lag unknown"]
 
@@ -173,7 +171,7 @@ def test_other_sources_are_passed_over(
 
 
 def test_the_sum_is_logged_with_query_and_batch(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, LOGGER):
         LagListener().onQueryProgress(progressed(source(FORMAT_2, LATEST), batch_id=9))
     assert caplog.messages == [f"query {QUERY_ID} batch 9: lag 7"]
 

@@ -13,7 +13,7 @@ from spark_kafka_source.secret import REDACTED
 from spark_kafka_source.spark import KafkaDataSource
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.redaction import Redaction
-from tests.memory_broker import MemoryBroker
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
 
 CANARY = "hunter2-canary"

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.settings import BOOTSTRAP_SERVERS
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 GIVEN = BOOTSTRAP_SERVERS | {"subscribe": "a"}
 PROJECT = Path(__file__).parents[2]

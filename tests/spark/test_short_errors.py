@@ -16,8 +16,8 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.short_errors import ShortErrors, short_errors
-from tests.spark.traffic import Batches, Events, batch, stream
 from tests.spark_session import Run
+from tools.traffic import Batches, Events, batch, stream
 
 LOGGER = "spark_kafka_source.spark.short_errors"
 

@@ -12,9 +12,9 @@ from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
 from tests.spark.sink.written import to, written
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream
 from tests.spark.typed_rows import V1, V2, framed, put, register, typed
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream
 
 pytestmark = [
     pytest.mark.spark,
@@ -59,6 +59,10 @@ def test_what_is_written_is_read_again_with_the_types_that_it_had(
         (
             {"value.format": "avro", "kafka.acks": 1},
             "Option 'kafka.acks': is no option of 'encode'",
+        ),
+        (
+            {"key.format": "json", "value.recordName": "R"},
+            "Option 'value.recordName': has no effect where 'value.format' is 'binary'",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_kafka_source import KafkaAdmin, KafkaConsumer, TopicPartition
 from spark_kafka_source.records import Record
 from spark_kafka_source.testing import LocalKafka, Producer
+from tools.traffic import TIMEOUT_SECONDS
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -75,7 +76,7 @@ def run(
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     return batches
 
 

@@ -4,12 +4,12 @@ import json
 import struct
 from typing import Any
 
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.registry import RegistryClient, RegistryConfig
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.testing import LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
-from tests.spark.traffic import Events, Writer
 from tests.values.avro_oracle import written as as_avro
+from tools.traffic import Events, Writer
 
 V1 = {"type": "record", "name": "Event", "fields": [{"name": "id", "type": "long"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "kind", "type": "string", "default": "none"}]}

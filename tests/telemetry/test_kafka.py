@@ -42,6 +42,7 @@ def fill(receiver: Receiver, topic: str, count: int) -> None:
             producer.send(topic, b"x", partition=number % 2)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_consumers_pushes_have_its_metrics_and_its_labels(receiver: Receiver) -> None:
     fill(receiver, "read", 60)
     receiver.subscribe("of-read", "read", f"{FETCHES},{COORDINATOR}rebalance")
@@ -80,6 +81,7 @@ def test_a_consumers_pushes_have_its_metrics_and_its_labels(receiver: Receiver) 
     assert lags == {("read", "0"): 0, ("read", "1"): 0}
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_producers_pushes_have_its_metrics_and_its_labels(receiver: Receiver) -> None:
     receiver.kafka.create_topic("written")
     receiver.subscribe("of-written", "written", "*")

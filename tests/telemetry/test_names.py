@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_kafka_source import KafkaConsumer, KafkaProducer
-from tests.java_program import run_java
+from tools.java_program import run_java
 
 PROGRAM = Path(__file__).with_name("JavaNames.java")
 
@@ -46,7 +46,7 @@ def pushed() -> list[str]:
     ):
         for telemetry in (consumer._telemetry, producer._sender._telemetry):
             assert telemetry is not None
-            found += telemetry._collection.figures
+            found += telemetry._payloads.figures
     return found
 
 

@@ -17,8 +17,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from spark_kafka_source.protocol.messages.telemetry import GetTelemetrySubscriptionsResponse
 from spark_kafka_source.records import Codec
 from spark_kafka_source.telemetry import Figures, otlp
-from spark_kafka_source.telemetry.collection import Collection
 from spark_kafka_source.telemetry.otlp import Temporality
+from spark_kafka_source.telemetry.payloads import Payloads
 from spark_kafka_source.telemetry.subscription import USUAL_INTERVAL_MS, Subscription
 from tests.telemetry.payloads import points, read, tags, values
 
@@ -68,7 +68,7 @@ class Client:
             "o.gauge.avg": lambda: [({}, self.average)],
             "o.lag": lambda: self.partitions,
         }
-        self.collection = Collection(figures, lambda: self.now_ns)
+        self.collection = Payloads(figures, lambda: self.now_ns)
 
     def subscription(self, **more: Any) -> Subscription:
         given: dict[str, Any] = {"telemetry_max_bytes": 1 << 20, "requested_metrics": [""]}
@@ -85,8 +85,8 @@ def test_only_subscribed_metrics_are_read() -> None:
 
     figures: Figures = {name: partial(reading, name) for name in ("a.b", "a.c")}
     answer = GetTelemetrySubscriptionsResponse(telemetry_max_bytes=999, requested_metrics=["a.c"])
-    taken = Collection(figures).take(Subscription.of(answer, figures, ()), {})
-    assert values(taken.payload) == {"a.c": 1.0}
+    taken = Payloads(figures).payload(Subscription.of(answer, figures, ()), {})
+    assert values(taken.data) == {"a.c": 1.0}
     assert read_names == ["a.c"]
 
 
@@ -94,21 +94,23 @@ def test_a_delta_is_since_the_last_push_that_a_broker_took() -> None:
     client = Client()
     deltas = client.subscription(delta_temporality=True)
     client.total, client.now_ns = 5, 2_000
-    client.collection.told(client.collection.take(deltas, {}))
+    client.collection.accepted(client.collection.payload(deltas, {}))
     client.total, client.now_ns = 7, 3_000
-    client.collection.take(deltas, {})  # It is lost.
+    client.collection.payload(deltas, {})  # It is lost.
     client.total, client.now_ns = 8, 4_000
-    (point,) = points(read(client.collection.take(deltas, {}).payload)[1]["o.sum.total"])
+    (point,) = points(read(client.collection.payload(deltas, {}).data)[1]["o.sum.total"])
     assert (point.as_double, point.start_time_unix_nano, point.time_unix_nano) == (3, 2_000, 4_000)
 
 
 def test_a_cumulative_sum_is_since_the_client_began_whatever_brokers_had() -> None:
     client = Client()
     client.total, client.now_ns = 5, 2_000
-    client.collection.told(client.collection.take(client.subscription(delta_temporality=True), {}))
+    client.collection.accepted(
+        client.collection.payload(client.subscription(delta_temporality=True), {})
+    )
     client.now_ns = 3_000
     (point,) = points(
-        read(client.collection.take(client.subscription(), {}).payload)[1]["o.sum.total"]
+        read(client.collection.payload(client.subscription(), {}).data)[1]["o.sum.total"]
     )
     assert (point.as_double, point.start_time_unix_nano, point.time_unix_nano) == (5, 1_000, 3_000)
 
@@ -116,7 +118,7 @@ def test_a_cumulative_sum_is_since_the_client_began_whatever_brokers_had() -> No
 def test_an_unknown_value_is_left_out() -> None:
     client = Client()
     client.average, client.partitions = math.nan, [({"partition": "0"}, math.nan)]
-    assert values(client.collection.take(client.subscription(), {}).payload) == {"o.sum.total": 0}
+    assert values(client.collection.payload(client.subscription(), {}).data) == {"o.sum.total": 0}
 
 
 @pytest.mark.parametrize("most_bytes", [-1, 0, 50, 150, 300, 1_000, 5_000, 2**31 - 1])
@@ -126,7 +128,7 @@ def test_a_payload_keeps_the_brokers_limit_and_begins_with_the_first_metrics(
     client = Client()
     client.partitions = of_partitions(50_000)
     subscription = client.subscription(telemetry_max_bytes=most_bytes)
-    payload = client.collection.take(subscription, {"group_id": "g"}).payload
+    payload = client.collection.payload(subscription, {"group_id": "g"}).data
     _, found = read(payload)
     if most_bytes >= 50:
         assert len(payload) <= min(most_bytes, 1 << 20)
@@ -142,9 +144,9 @@ def test_a_sum_without_room_is_not_taken_for_told() -> None:
     client = Client()
     client.total, client.partitions = 5, []
     narrow = client.subscription(delta_temporality=True, telemetry_max_bytes=10)
-    client.collection.told(client.collection.take(narrow, {}))
+    client.collection.accepted(client.collection.payload(narrow, {}))
     wide = client.subscription(delta_temporality=True)
-    assert values(client.collection.take(wide, {}).payload)["o.sum.total"] == 5
+    assert values(client.collection.payload(wide, {}).data)["o.sum.total"] == 5
 
 
 @pytest.mark.parametrize(

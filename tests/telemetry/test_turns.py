@@ -69,7 +69,7 @@ class Client:
         self.cluster = SimpleNamespace(brokers={each.node_id: each for each in BROKERS})
         has = self.connected.__contains__
         self.connections = SimpleNamespace(has=has, is_open=has)
-        self.contacts = SimpleNamespace(best_first=list)
+        self.history = SimpleNamespace(best_first=list)
         connection = SimpleNamespace(request_timeout_ms=30_000)
         self.config = SimpleNamespace(connection=connection)
         self.conversations = Conversations()
@@ -233,7 +233,7 @@ def test_a_fault_in_a_metric_ends_the_pushes_and_nothing_else(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = Client(clock, subscription())
-    client.telemetry._collection.figures = {"o.total": lambda: [({}, 1 / 0)]}
+    client.telemetry._payloads.figures = {"o.total": lambda: [({}, 1 / 0)]}
     client.go_on()
     assert client.is_over
     assert "No metrics are pushed" in caplog.text
@@ -261,20 +261,20 @@ def test_a_client_whose_first_request_failed_waits_for_no_other_connection(clock
 
 def test_a_client_that_wants_its_id_does_not_wait_until_it_is_connected(clock: Clock) -> None:
     client = Client(clock, subscription(), connected=0)
-    client.telemetry.want()
+    client.telemetry.ask_for_id()
     client.conversations.step()
-    assert client.telemetry.found_id(0) == ID
+    assert client.telemetry.known_id(0) == ID
 
 
 def test_a_wanted_id_is_asked_for_at_once_after_a_failure(clock: Clock) -> None:
     client = Client(clock, UnsupportedVersionError("no such API"), subscription())
     with pytest.raises(UnsupportedVersionError, match="no such API"):
-        client.telemetry.found_id(0)
-    client.telemetry.want()
+        client.telemetry.known_id(0)
+    client.telemetry.ask_for_id()
     assert not client.telemetry.settled.is_set()
     client.conversations.step()
     assert client.telemetry.settled.is_set()
-    assert client.telemetry.found_id(0) == ID
+    assert client.telemetry.known_id(0) == ID
 
 
 def test_the_last_push_is_terminating(clock: Clock) -> None:
@@ -304,7 +304,7 @@ def test_deltas_add_up_also_if_pushes_are_refused_or_lost(clock: Clock) -> None:
     late, done = refused_push("THROTTLING_QUOTA_EXCEEDED"), PushTelemetryResponse()
     client = Client(clock, deltas, done, late, deltas, LOST, deltas, done, done)
     totals = count(1)
-    client.telemetry._collection.figures = {"o.total": lambda: [({}, float(next(totals)))]}
+    client.telemetry._payloads.figures = {"o.total": lambda: [({}, float(next(totals)))]}
     client.go_on(7)
     told = [values(each.metrics)["o.total"] for _, each in client.sent if isinstance(each, PUSH)]
     assert told == [1, 1, 2, 3, 1]

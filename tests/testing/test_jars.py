@@ -20,7 +20,7 @@ from spark_kafka_source.testing import (
 )
 from tests.testing.fake_java import FakeJava
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 COORDINATE = "org.example:thing:1.0"
 RESOLVES = 'touch "$folder/thing-1.0.jar" "$folder/also-2.jar"'
 UNRESOLVED = """

@@ -63,11 +63,13 @@ def test_it_is_a_context_manager() -> None:
 
 @pytest.mark.registry
 def test_no_process_is_left() -> None:
-    before = {each.pid for each in psutil.Process().children(recursive=True)}
+    before = set(psutil.Process().children())
     with LocalRegistry() as registry:
         assert registry.url.endswith("/apis/ccompat/v7")
         started = [
-            each for each in psutil.Process().children(recursive=True) if each.pid not in before
+            each
+            for child in set(psutil.Process().children()) - before
+            for each in (child, *child.children(recursive=True))
         ]
         assert any("runner.jar" in " ".join(each.cmdline()) for each in started)
     psutil.wait_procs(started, timeout=10)

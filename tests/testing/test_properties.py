@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_kafka_source.testing import ports
 from spark_kafka_source.testing.ports import free_ports
 from spark_kafka_source.testing.properties import Node, broker_properties, escape
+from tests.testing.processes import TIMEOUT_SECONDS, running_python
 
 NODES = [Node(1, 101, 102, 103), Node(2, 201, 202, 203), Node(3, 301, 302, 303)]
 ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
@@ -98,6 +100,38 @@ def test_a_broker_in_a_rack_sends_readers_to_the_replica_in_theirs() -> None:
 
 
 def test_free_ports_differ_and_are_none_that_a_connection_goes_out_by() -> None:
-    ports = free_ports(50)
-    assert len(set(ports)) == 50
-    assert all(1024 < port < 32768 for port in ports)
+    found = free_ports(50)
+    assert len(set(found)) == 50
+    assert all(1024 < port < 32768 for port in found)
+
+
+TAKES_PORTS = """
+import sys
+from spark_kafka_source.testing import ports
+ports._PORTS = range(*map(int, sys.argv[1:]))
+print(*ports.free_ports(20), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_nobody_gets_a_port_before_its_server_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process gets none of them, nor does this one a second time."""
+    few = range(20_000, 20_060)
+    monkeypatch.setattr(ports, "_PORTS", few)
+    first = free_ports(20)
+    words = ("-c", TAKES_PORTS, str(few.start), str(few.stop))
+    with running_python(*words, timeout_seconds=TIMEOUT_SECONDS) as other:
+        assert other.stdout is not None
+        theirs = {int(each) for each in other.stdout.readline().split()}
+        rest = free_ports(len(few))
+    assert theirs
+    assert theirs.isdisjoint({*first, *rest})
+    assert set(first).isdisjoint(rest)
+
+
+def test_a_process_gives_its_first_ports_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_PORTS", range(20_100, 20_200))
+    monkeypatch.setattr(ports, "_MOST_TAKEN", 3)
+    monkeypatch.setattr(ports, "_taken", {})
+    found = [free_ports(2) for _ in range(5)]
+    assert list(ports._taken) == [*found[-2][1:], *found[-1]]

@@ -133,7 +133,11 @@ def test_nothing_of_it_outlives_its_context() -> None:
     with TokenServer({}) as server:
         url = server.keys_url
         ask(url)
-    assert set(threading.enumerate()) <= before
+    # Not all: Spark's threads come and go in the same process.
+    for thread in set(threading.enumerate()) - before:
+        if any(each in thread.name for each in ("serve_forever", "process_request")):
+            thread.join(TIMEOUT_SECONDS)  # One that has answered ends a moment later.
+            assert not thread.is_alive()
     with pytest.raises(OSError, match="refused"):
         ask(url)
     # A server that was never entered also frees its port.

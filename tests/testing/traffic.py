@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 180
 
 Settings = Mapping[str, Any]
 NONE: Settings = {}
@@ -41,7 +41,7 @@ def consume(
     group: str | None = None,
     settings: Settings = NONE,
 ) -> list[bytes | None]:
-    """Return the first `count` values of partition 0, or all that arrive within a minute.
+    """Return the first `count` values of partition 0, or all that arrive within three minutes.
 
     With a group, commit the offsets.
     """

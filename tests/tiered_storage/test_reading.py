@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source import KafkaAdmin, KafkaConsumer, OffsetSpec, TopicPartition, read_topic
 from spark_kafka_source.command_line.main import main
-from tests.spark.traffic import Batches, batch
 from tests.spark_session import Run
 from tests.tiered_storage.tiered import FIRST_MS, PARTITIONS, STEP_MS, Row, TieredKafka, Written
+from tools.traffic import Batches, batch
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 

@@ -10,7 +10,7 @@ import confluent_kafka as ck
 
 from spark_kafka_source import KafkaAdmin, OffsetSpec, TopicPartition
 from spark_kafka_source.testing import LocalKafka, resolve
-from tests.spark.traffic import TIMEOUT_SECONDS, wait_until
+from tools.traffic import TIMEOUT_SECONDS, wait_until
 
 FIRST_MS = 1_700_000_000_000
 STEP_MS = 10

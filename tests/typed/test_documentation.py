@@ -1,8 +1,7 @@
-"""The examples without Spark of `docs/typed-values.md`, on a real broker and a real registry."""
+"""Examples without Spark of typed-values.md and formats-in-detail.md, with a real registry."""
 
 import io
 import json
-import re
 import shlex
 import sys
 from pathlib import Path
@@ -13,23 +12,23 @@ import pytest
 from spark_kafka_source import KafkaConsumer, KafkaProducer
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.testing import LocalKafka, LocalRegistry
+from tests.documentation.pages import DOCS, under
 
 pytestmark = [pytest.mark.kafka, pytest.mark.registry]
 
-PAGE = Path(__file__).parents[2] / "docs" / "typed-values.md"
-EXAMPLES = dict(re.findall(r"^## (.+?)$.*?^```python\n(.*?)^```$", PAGE.read_text(), re.M | re.S))
-(COMMANDS,) = re.findall(
-    r"^## On the command line$.*?^```\n(.*?)^```$", PAGE.read_text(), re.M | re.S
-)
-ORDERS = [{"id": 1, "amount": 9.5}, {"id": 2, "amount": 0.5}, {"id": 3, "amount": 1.5}]
+TYPED_VALUES = DOCS / "typed-values.md"
+DETAILS = DOCS / "contributors" / "formats-in-detail.md"
+IN_PYTHON = "In Python, without Spark"
+ORDER = {"id": 1, "amount": 9.5}
 
 
-def run(heading: str, kafka: LocalKafka, registry: LocalRegistry, **names: str) -> None:
-    source = EXAMPLES[heading].replace("localhost:9092", kafka.bootstrap_servers)
+def run(page: Path, heading: str, kafka: LocalKafka, registry: LocalRegistry, **names: str) -> None:
+    (block,) = under(page, heading)
+    source = block.source.replace("localhost:9092", kafka.bootstrap_servers)
     source = source.replace("http://localhost:8081", registry.url)
     for name, topic in names.items():
         source = source.replace(f'"{name}"', f'"{topic}"')
-    exec(compile(source, str(PAGE), "exec"), {})  # our own page
+    exec(compile(source, str(block), "exec"), {})  # our own page
 
 
 def test_what_is_sent_is_read(
@@ -39,11 +38,8 @@ def test_what_is_sent_is_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     kafka.create_topic(topic)
-    run("Without Spark: KafkaProducer", kafka, real_registry, orders=topic)
-    run("Without Spark: KafkaConsumer", kafka, real_registry, orders=topic, billing=topic)
-    shown = capsys.readouterr().out
-    assert str(ORDERS[0]) in shown
-    assert "-- child 1 type: double" in shown
+    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, orders=topic, billing=topic)
+    assert capsys.readouterr().out == f"{ORDER}\n"
 
 
 def test_the_command_line(
@@ -56,12 +52,13 @@ def test_the_command_line(
     clicks = f"{topic}-clicks"
     for each in (topic, clicks):
         kafka.create_topic(each)
-    run("Without Spark: KafkaProducer", kafka, real_registry, orders=topic)
+    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, orders=topic, billing=topic)
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, value_format="json") as producer:
         producer.send(clicks, {"url": "/", "ms": 5})
     capsys.readouterr()
     exported: dict[str, str] = {}
-    for line in COMMANDS.splitlines():
+    (block,) = under(DETAILS, "On the command line")
+    for line in block.source.splitlines():
         text = line.replace("localhost:9092", kafka.bootstrap_servers)
         text = text.replace("http://localhost:8081", real_registry.url)
         text = text.replace("orders", topic).replace("clicks", clicks)
@@ -78,14 +75,14 @@ def test_the_command_line(
         assert main(shlex.split(command)[1:]) == 0
     ddl, *tailed = capsys.readouterr().out.splitlines()
     assert ddl == "ms BIGINT, url STRING"
-    assert [json.loads(each.rpartition("  ")[2]) for each in tailed] == ORDERS
+    assert [json.loads(each.rpartition("  ")[2]) for each in tailed] == [ORDER]
     options: dict[str, Any] = {"value_format": "avro", "schema_registry_url": real_registry.url}
     with KafkaConsumer(
         bootstrap_servers=kafka.bootstrap_servers, auto_offset_reset="earliest", **options
     ) as consumer:
         consumer.subscribe([topic])
-        found = [record.value for _, record in zip(range(4), consumer, strict=False)]
-    assert found == [*ORDERS, {"id": 4, "amount": 2.5}]
+        found = [record.value for _, record in zip(range(2), consumer, strict=False)]
+    assert found == [ORDER, {"id": 4, "amount": 2.5}]
 
 
 def test_a_schema_of_json(
@@ -98,5 +95,5 @@ def test_a_schema_of_json(
     servers = kafka.bootstrap_servers
     with KafkaProducer(bootstrap_servers=servers, value_format="json") as producer:
         producer.send(topic, {"url": "/", "ms": 5})
-    run("The schema as DDL", kafka, real_registry, clicks=topic)
+    run(DETAILS, "The schema as DDL", kafka, real_registry, clicks=topic)
     assert capsys.readouterr().out == "ms BIGINT, url STRING\n"

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed import TypedEncoding, TypedWriteConfig
 from tests.registry.server import TestRegistry, registry_server, version
 

@@ -2,7 +2,7 @@
 
 Each way gets the same columns: the sink's planning, `encode`'s, `send_columns`, and `send` where a
 dict can be such a value. Spark's own `to_avro` judges pairs of types in
-`tests/value_parity/test_to_avro.py`.
+`tests/value_parity/test_writing.py`.
 """
 
 import datetime
@@ -16,8 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.typed import TypedEncoding, TypedWriteConfig, plan_writes
 from spark_kafka_source.values.fitting import UnfitColumnError

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import Record, chunks, encode_batch
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.registry import ConfluentFraming
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed import BadRecords, Letters, TypedConfig, TypedPart
 from spark_kafka_source.typed.letters import LONGEST_REASON, Cause
-from tests.typed.test_columns import (
+from tests.typed.test_decoding import (
     AVRO,
     BAD,
     GOOD,

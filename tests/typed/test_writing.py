@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.typed import TypedWriteConfig, plan_writes
 
 

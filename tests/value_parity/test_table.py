@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.value_parity.answers import NOTHING, ours
-from tests.value_parity.case import Case, Shown
-from tests.value_parity.table import MARKS, PAGE, TITLES, rendered, row
+from tools.value_parity.answers import NOTHING, ours
+from tools.value_parity.case import Case, Shown
+from tools.value_parity.table import MARKS, PAGE, TITLES, rendered, row
 
 CASES = [each for cases in TITLES.values() for each in cases]
 PROJECT = Path(__file__).parents[2]

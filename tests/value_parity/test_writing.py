@@ -12,8 +12,11 @@ from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values import encode_values
 from spark_kafka_source.values.avro import AvroWriter
 from spark_kafka_source.values.fitting import UnfitColumnError
-from tests.value_parity.to_avro import ToAvro, to_avro
-from tests.value_parity.writing import (
+from tests.values.avro_fit_oracle import NoValueError, Oracle, read_back
+from tests.values.avro_pairs import column
+from tests.values.test_avro_fit import reading_type, writer
+from tools.value_parity.to_avro import ToAvro, to_avro
+from tools.value_parity.writing import (
     KINDS,
     MARKS,
     PAGE,
@@ -29,9 +32,6 @@ from tests.value_parity.writing import (
     rows_of,
     table,
 )
-from tests.values.avro_fit_oracle import NoValueError, Oracle, read_back
-from tests.values.avro_pairs import column
-from tests.values.test_avro_fit import reading_type, writer
 
 PAIRS = 10_000
 

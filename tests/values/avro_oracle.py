@@ -11,8 +11,8 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.values import Decoded, Program, decode
-from spark_kafka_source.values.avro import Reader, parse_schema, resolve
+from spark_kafka_source.values import Decoded, Encoded
+from spark_kafka_source.values.avro import Program, ReaderSchema, decode, parse_schema, resolve
 from tests.values.avro_schemas import DEFAULT_BYTES, kind_of
 
 _WIDE = Context(prec=60)
@@ -65,14 +65,14 @@ def laid(rows: Sequence[bytes], gap: bytes = b"\xff\x01") -> tuple[bytes, Any, A
     return b"".join(gap + row for row in rows), starts, starts + sizes
 
 
-def program(writer: Any, reader: Any) -> tuple[Reader, Program]:
-    read_with = Reader.of(parse_schema(json.dumps(reader)))
+def program(writer: Any, reader: Any) -> tuple[ReaderSchema, Program]:
+    read_with = ReaderSchema.of(parse_schema(json.dumps(reader)))
     return read_with, resolve(parse_schema(json.dumps(writer)), read_with)
 
 
 def decoded(writer: Any, reader: Any, rows: Sequence[bytes]) -> Decoded:
     read_with, resolved = program(writer, reader)
-    found = decode(read_with.layout, [resolved], *laid(rows))
+    found = decode(read_with.layout, [resolved], Encoded(*laid(rows)))
     found.array.validate(full=True)
     assert found.array.type == read_with.arrow_type
     assert len(found.array) == len(rows)

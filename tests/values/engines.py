@@ -10,32 +10,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spark_kafka_source.values import by_row, compiled, waves
+from spark_kafka_source.values import column_kernels, rows, slots
+from spark_kafka_source.values.avro import compiled, waves
+from spark_kafka_source.values.avro import kernels as avro_kernels
 from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.protobuf import compiled as messages
 from spark_kafka_source.values.protobuf import kernels as message_kernels
 
-WRITTEN = ("waves", "waves and walk", "walk", "as written")
+WRITTEN = ("waves", "waves and rows", "rows", "as written")
 ALL = (*WRITTEN, "compiled")
-_FEW = {"waves": 0, "waves and walk": 2, "walk": 1 << 30}
-"""`waves.FEW` by engine. Up to this many rows are walked one by one. More rows go in waves."""
+_FEW = {"waves": 0, "waves and rows": 2, "rows": 1 << 30}
+"""`rows.FEW` by engine. Up to this many rows are decoded one after the other, more in waves."""
 
 
 @contextmanager
 def using(name: str) -> Iterator[None]:
     """Decode with this engine during the context."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (compiled, messages):
-            kernels = _kernels(module, name)
+        for module, written in ((compiled, avro_kernels), (messages, message_kernels)):
+            kernels = _kernels(module, written, name)
             patch.setattr(module, "kernels", lambda row_count=0, found=kernels: found)
-        patch.setattr(waves, "FEW", _FEW.get(name, waves.FEW))
+        patch.setattr(rows, "FEW", _FEW.get(name, rows.FEW))
+        patch.setattr(waves, "PATIENCE", 0 if name == "waves and rows" else waves.PATIENCE)
         if name == "as written":  # At first there is too little room for all lists.
-            patch.setattr(by_row, "ITEMS_A_ROW", 0)
+            patch.setattr(slots, "ITEMS_A_ROW", 0)
         yield
 
 
 @functools.cache
-def _kernels(module: ModuleType, name: str) -> Kernels | None:
+def _kernels(module: ModuleType, written: ModuleType, name: str) -> Kernels | None:
     if name == "compiled":
         pytest.importorskip("numba")
         loaded: Kernels | None = module.load()
@@ -43,9 +46,8 @@ def _kernels(module: ModuleType, name: str) -> Kernels | None:
         return loaded
     if name != "as written":
         return None
-    written = compiled.AS_WRITTEN
-    run = written.run if module is compiled else message_kernels.run
-    return Kernels(*(_checked(each) for each in (run, written.measure, written.gather)))
+    kernels = (written.run, column_kernels.measure, column_kernels.gather)
+    return Kernels(*map(_checked, kernels))
 
 
 def _checked(kernel: Any) -> Any:

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
-from tests.fuzz.mutations import edited
 from tests.fuzz.test_fuzz import EDITS
+from tools.fuzz.mutations import edited
 
 NAMES = st.sampled_from(["a", "b", "c", "key", "né", "", "a.b", "x/y", "`"])
 OTHER_NAMES = NAMES | st.sampled_from(["z", "v", "w", "A"])

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import FieldDescriptor as F
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from spark_kafka_source.values import Decoded, Fault
+from spark_kafka_source.values import Decoded, Encoded, Fault
 from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.typing import ProtobufTyping
 from tests.values.avro_oracle import laid, plain
@@ -41,7 +41,7 @@ def reader_of(file: Any, typing: ProtobufTyping | None = None, **more: Any) -> P
 
 def decoded(reader: ProtobufReader, rows: Sequence[bytes], writer: Any = None) -> Decoded:
     by = file_set(writer).SerializeToString() if writer is not None else None
-    found = reader.decode([reader.program(by)], *laid(rows))
+    found = reader.decode([reader.program(by)], Encoded(*laid(rows)))
     found.array.validate(full=True)
     assert found.array.type == reader.arrow_type
     assert len(found.array) == len(rows)

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.values import Fault
-from tests.fuzz.mutations import edited
 from tests.fuzz.test_fuzz import EDITS
 from tests.values.avro_oracle import bare, decoded, expected, plain, written
 from tests.values.avro_schemas import ADDED, PROMOTIONS, kind_of, records, values
 from tests.values.test_avro_oracle import EACH, drawn
+from tools.fuzz.mutations import edited
 
 LAX = (Fault.COUNT, Fault.SYMBOL, Fault.DECIMAL)
 """Apache's reader checks no size of a block, no unused symbol, and no decimal's precision."""

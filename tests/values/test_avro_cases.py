@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import tracemalloc
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +11,14 @@ import pytest
 
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values import (
+    Encoded,
     Fault,
     RecursiveTypeError,
     SchemaError,
     UnresolvableError,
-    decode,
 )
-from spark_kafka_source.values.avro import TIME, Reader, parse_schema, resolve
+from spark_kafka_source.values.avro import TIME, ReaderSchema, decode, parse_schema, resolve
+from tests.traced import traced
 from tests.values.avro_oracle import decoded, laid, program
 from tests.values.avro_schemas import logical
 
@@ -294,20 +294,22 @@ TYPES: list[tuple[Any, pa.DataType]] = [
 
 @pytest.mark.parametrize(("kind", "arrow"), TYPES)
 def test_types_are_those_of_from_avro(kind: Any, arrow: pa.DataType) -> None:
-    assert Reader.of(parse_schema(json.dumps(of(kind)))).arrow_type == pa.struct([("v", arrow)])
+    assert ReaderSchema.of(parse_schema(json.dumps(of(kind)))).arrow_type == pa.struct(
+        [("v", arrow)]
+    )
 
 
 def test_times_where_spark_has_them() -> None:
     schema = parse_schema(json.dumps(of(logical("long", "time-micros"))))
-    reader = Reader.of(schema, time_type=TIME)
-    found = decode(reader.layout, [resolve(schema, reader)], *laid([n(1_000_001)]))
+    reader = ReaderSchema.of(schema, time_type=TIME)
+    found = decode(reader.layout, [resolve(schema, reader)], Encoded(*laid([n(1_000_001)])))
     assert found.array.to_pylist() == [{"v": datetime.time(0, 0, 1, 1)}]
 
 
 def test_a_tombstone_is_null_without_a_fault() -> None:
     reader, resolved = program(of("int"), of("int"))
     null = np.array([False, True])
-    found = decode(reader.layout, [resolved], *laid([n(1), b""]), null=null)
+    found = decode(reader.layout, [resolved], Encoded(*laid([n(1), b""]), null=null))
     assert found.array.to_pylist() == [{"v": 1}, None]
     assert not found.status.any()
 
@@ -330,9 +332,9 @@ def test_references_two_levels_deep_and_in_other_namespaces() -> None:
     two = record(("one", "x.E"), ("again", array("E")), name="Two", namespace="x")
     texts = [json.dumps(each) for each in (one, two)]
     schema = parse_schema(json.dumps(record(("two", "x.Two"), name="y.R")), texts)
-    reader = Reader.of(schema)
+    reader = ReaderSchema.of(schema)
     row = n(1) + n(1) + n(0) + n(0)
-    found = decode(reader.layout, [resolve(schema, reader)], *laid([row]))
+    found = decode(reader.layout, [resolve(schema, reader)], Encoded(*laid([row])))
     assert found.array.to_pylist() == [{"two": {"one": "B", "again": ["A"]}}]
     with pytest.raises(SchemaError, match=r"there is no type 'x\.Two'"):
         parse_schema('"x.A"', [json.dumps(record(("b", "x.Two"), name="x.A")), texts[1]])
@@ -352,7 +354,7 @@ def test_writers_that_take_turns_are_each_read_as_they_wrote() -> None:
         bytes(7), bytes(8) + text("g") + n(7),
     ]  # fmt: skip
     numbers = np.array([0, 1, 0, -1, 0, 1, 1])
-    found = decode(reader.layout, [older, newer], *laid(rows), program_of=numbers)
+    found = decode(reader.layout, [older, newer], Encoded(*laid(rows), program_of=numbers))
     assert found.array.to_pylist() == [
         {"name": "a", "id": 1, "more": -1.0},
         {"name": "b", "id": 2, "more": 0.0},
@@ -396,19 +398,21 @@ def test_a_type_that_holds_itself_is_refused_with_its_path() -> None:
         RecursiveTypeError, match=r"at a\.next\[\]\.next\[\]: record Node holds itself"
     ):
         inner = record(("next", array("Node")), name="Node")
-        Reader.of(parse_schema(json.dumps(record(("a", record(("next", array(inner)), name="X"))))))
+        ReaderSchema.of(
+            parse_schema(json.dumps(record(("a", record(("next", array(inner)), name="X")))))
+        )
 
 
 @pytest.mark.usefixtures("engine")
 def test_a_type_that_holds_itself_is_passed_over() -> None:
     schema = parse_schema(json.dumps(record(("node", NODE), ("v", "int"))))
-    reader = Reader.of(schema, ["v"])
+    reader = ReaderSchema.of(schema, ["v"])
     resolved = resolve(schema, reader)
 
     def nested(depth: int) -> bytes:
         return (n(1) + n(1)) * depth + n(1) + n(0) + n(7)
 
-    found = decode(reader.layout, [resolved], *laid([nested(0), nested(20), nested(9999)]))
+    found = decode(reader.layout, [resolved], Encoded(*laid([nested(0), nested(20), nested(9999)])))
     assert found.array.to_pylist() == [{"v": 7}, {"v": 7}, None]
     assert found.status.tolist() == [Fault.OK, Fault.OK, Fault.NESTING]
 
@@ -422,7 +426,7 @@ def test_types_that_use_each_other_take_no_longer_than_their_bytes(leaf: Any) ->
         last = record(("a", last), ("b", f"T{number - 1}"), name=f"T{number}")
     nothing = leaf != [("x", "int")]
     reader, resolved = program(record(("skipped", last), ("v", "int")), of("int"))
-    found = decode(reader.layout, [resolved], *laid([n(5), n(5) * 9] * 20))
+    found = decode(reader.layout, [resolved], Encoded(*laid([n(5), n(5) * 9] * 20)))
     if nothing:
         assert found.array.to_pylist() == [{"v": 5}, None] * 20
     assert (
@@ -436,22 +440,20 @@ def test_only_what_is_wanted() -> None:
     schema = parse_schema(
         json.dumps(record(("id", "int"), ("to", ["null", address]), ("n", "int")))
     )
-    reader = Reader.of(schema, ["to.city", "n"])
+    reader = ReaderSchema.of(schema, ["to.city", "n"])
     row = n(1) + n(1) + text("s") + text("c") + n(9)
-    found = decode(reader.layout, [resolve(schema, reader)], *laid([row]))
+    found = decode(reader.layout, [resolve(schema, reader)], Encoded(*laid([row])))
     assert found.array.to_pylist() == [{"to": {"city": "c"}, "n": 9}]
     with pytest.raises(SchemaError, match="record A has no field 'zip'"):
-        Reader.of(schema, ["to.zip"])
+        ReaderSchema.of(schema, ["to.zip"])
 
 
-def test_what_bytes_claim_takes_no_room() -> None:
+def test_claimed_lengths_allocate_nothing() -> None:
     reader, resolved = program(of(array("long")), of(array("long")))
     rows = [n(134 * MILLION)] * 100
-    tracemalloc.start()
-    found = decode(reader.layout, [resolved], *laid(rows))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < MILLION
+    with traced() as memory:
+        found = decode(reader.layout, [resolved], Encoded(*laid(rows)))
+    assert memory.peak_bytes < MILLION
     assert found.status.all()
 
 
@@ -459,9 +461,9 @@ def test_what_bytes_claim_takes_no_room() -> None:
 def test_bytes_may_be_fewer_than_a_word() -> None:
     reader, resolved = program("double", "double")
     ends = np.array([0, 3, 3])
-    found = decode(reader.layout, [resolved], b"abc", np.array([0, 0, 3]), ends)
+    found = decode(reader.layout, [resolved], Encoded(b"abc", np.array([0, 0, 3]), ends))
     assert found.status.tolist() == [Fault.TRUNCATED] * 3
-    assert not len(decode(reader.layout, [resolved], b"", ends[:0], ends[:0]).array)
+    assert not len(decode(reader.layout, [resolved], Encoded(b"", ends[:0], ends[:0])).array)
 
 
 @pytest.mark.usefixtures("engine")
@@ -473,7 +475,7 @@ def test_defaults_of_two_programs_lie_in_no_order() -> None:
     numbers = np.array([1, 2, 0, 2, 1, 0, 1])
     rows = [text("x") if number == 0 else b"" for number in numbers]
     rows[2] = text("")
-    found = decode(layout.layout, [first, second, third], *laid(rows), program_of=numbers)
+    found = decode(layout.layout, [first, second, third], Encoded(*laid(rows), program_of=numbers))
     assert [each["v"] for each in found.array.to_pylist()] == [
         "né",
         "né",

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.values import SchemaError
-from spark_kafka_source.values.avro import TIME, Reader, parse_schema, schema_of
+from spark_kafka_source.values.avro import TIME, ReaderSchema, parse_schema, schema_of
 
 ADDRESS = pa.struct([("city", pa.string()), ("at", pa.list_(pa.float64()))])
 EVENT = pa.struct(
@@ -28,7 +28,7 @@ EVENT = pa.struct(
 
 def test_columns_come_back_as_they_were() -> None:
     schema = parse_schema(schema_of(EVENT, "Event", "shop"))
-    found = Reader.of(schema, time_type=TIME).arrow_type
+    found = ReaderSchema.of(schema, time_type=TIME).arrow_type
     assert _plain(found) == _plain(EVENT)
 
 

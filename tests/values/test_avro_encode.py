@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.plain_types import as_plain
 from spark_kafka_source.values import SchemaText, SchemaType
-from spark_kafka_source.values.avro import AvroWriter, Reader, encode, fit, parse_schema
+from spark_kafka_source.values.avro import AvroWriter, ReaderSchema, encode, fit, parse_schema
 from spark_kafka_source.values.fitting import UnfitColumnError
 from tests.values.avro_oracle import decoded, expected, plain, read, written
 from tests.values.avro_schemas import logical, schemas, values
@@ -48,7 +48,7 @@ def test_what_lies_under_a_null_is_not_written() -> None:
         name="N",
     )  # fmt: skip
     schema = of(["null", inner])
-    kind = Reader.of(parse_schema(json.dumps(schema))).arrow_type.field("v").type
+    kind = ReaderSchema.of(parse_schema(json.dumps(schema))).arrow_type.field("v").type
     one = {
         "x": 1, "s": "é", "l": ["a", ""], "m": [("k", 1.5)], "u": {"member0": None, "member1": "u"},
         "d": Decimal("-1.28"), "f": b"ff", "e": "A", "b": True,
@@ -127,7 +127,7 @@ def test_rows_without_a_place_are_refused(
     kind: Any, found: list[Any], rows: list[int], message: str
 ) -> None:
     schema = of(kind)
-    kind = Reader.of(parse_schema(json.dumps(schema))).arrow_type
+    kind = ReaderSchema.of(parse_schema(json.dumps(schema))).arrow_type
     with pytest.raises(UnencodableRowError, match=message) as caught:
         encoded(schema, pa.array([{"v": each} for each in found], kind))
     assert list(caught.value.rows) == rows

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed import TypedWriteConfig, plan_writes
 from spark_kafka_source.typed.encoding import TypedEncoding
 from spark_kafka_source.values import SchemaText, SchemaType, encode_values

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.testing import resolve
 from spark_kafka_source.values import UnresolvableError
-from tests.java_program import JavaProgram, RefusedError, run_java
 from tests.values.avro_fit_oracle import read_back, unnamed
 from tests.values.avro_forms import Forms, drawn_rows
 from tests.values.avro_oracle import decoded, plain, written
 from tests.values.avro_schemas import evolved, records, values
 from tests.values.test_avro_fit import writer
 from tests.values.test_avro_oracle import drawn
+from tools.java_program import JavaProgram, RefusedError, run_java
 
 pytestmark = [pytest.mark.java, pytest.mark.long]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import decode
-from tests.fuzz.mutations import edited
+from spark_kafka_source.values import Encoded
+from spark_kafka_source.values.avro import decode
 from tests.fuzz.test_fuzz import EDITS
 from tests.values.avro_fit_oracle import by_fastavro
 from tests.values.avro_forms import Forms, drawn_rows
@@ -23,6 +23,7 @@ from tests.values.avro_oracle import (
     written,
 )
 from tests.values.avro_schemas import evolved, records, schemas, values
+from tools.fuzz.mutations import edited
 
 drawn = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 EACH = pytest.mark.usefixtures("engine")
@@ -79,8 +80,7 @@ def test_rows_of_several_writers_keep_their_places(data: st.DataObject) -> None:
     found = decode(
         programs[0][0].layout,
         [resolved for _, resolved in programs],
-        *laid(encoded),
-        program_of=np.array([n for n, _ in drawn_rows], np.int64),
+        Encoded(*laid(encoded), program_of=np.array([n for n, _ in drawn_rows], np.int64)),
     )
     found.array.validate(full=True)
     wanted = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.values import SchemaError
-from spark_kafka_source.values.avro import Reader, parse_schema
+from spark_kafka_source.values.avro import ReaderSchema, parse_schema
 from spark_kafka_source.values.avro.parse import MAX_DEPTH, MAX_NAMES
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
@@ -50,7 +50,7 @@ def test_references_are_parsed_before() -> None:
     one = {"type": "fixed", "name": "x.One", "size": 1}
     two = record({"name": "one", "type": "x.One"}, name="y.Two")
     schema = parsed(record({"name": "two", "type": "y.Two"}), one, two)
-    assert str(Reader.of(schema).arrow_type) == "struct<two: struct<one: binary>>"
+    assert str(ReaderSchema.of(schema).arrow_type) == "struct<two: struct<one: binary>>"
     with pytest.raises(SchemaError, match=r"at two: there is no type 'y\.Two'"):
         parsed(record({"name": "two", "type": "y.Two"}), one)
     with pytest.raises(SchemaError, match=r"there is no type 'y\.Two'"):
@@ -118,7 +118,7 @@ def test_few_types_do_not_become_many_columns() -> None:
         named.append(record(*fields, name=f"T{number}"))
     schema = parsed("T39", *named)
     with pytest.raises(SchemaError, match="more than 10000 columns"):
-        Reader.of(schema)
+        ReaderSchema.of(schema)
 
 
 def test_types_are_deep_by_their_names_too() -> None:
@@ -152,4 +152,4 @@ def test_decimals_beyond_what_spark_has_are_refused() -> None:
     kind = {"type": "bytes", "logicalType": "decimal", "precision": 50, "scale": 2}
     schema = parsed(record({"name": "v", "type": kind}))
     with pytest.raises(SchemaError, match=r"at v: .*Spark has decimals of up to 38 digits"):
-        Reader.of(schema)
+        ReaderSchema.of(schema)

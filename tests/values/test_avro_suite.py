@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from avro.test import gen_interop_data, test_io, test_schema
 
-from spark_kafka_source.values import RecursiveTypeError, SchemaError, SchemaText, SchemaType
+from spark_kafka_source.values import (
+    Encoded,
+    RecursiveTypeError,
+    SchemaError,
+    SchemaText,
+    SchemaType,
+)
 from spark_kafka_source.values.avro import TIME, AvroReader, AvroWriter, parse_schema
 
 RECURSIVE = {
@@ -34,7 +40,7 @@ def by_apache(schema: str, value: Any) -> bytes:
 
 def read(writer: str, reader: AvroReader, data: bytes) -> Any:
     (size,) = sizes = np.array([len(data)])
-    found = reader.decode([reader.program(text(writer))], data, sizes - size, sizes)
+    found = reader.decode([reader.program(text(writer))], Encoded(data, sizes - size, sizes))
     assert not found.status[0], found.reason(0)
     return found.array.to_pylist()[0]
 

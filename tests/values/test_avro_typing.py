@@ -7,13 +7,19 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_kafka_source.values import RecursiveTypeError, SchemaError, SchemaText, SchemaType
-from spark_kafka_source.values.avro import AvroReader, AvroWriter, Reader, parse_schema
+from spark_kafka_source.values import (
+    Encoded,
+    RecursiveTypeError,
+    SchemaError,
+    SchemaText,
+    SchemaType,
+)
+from spark_kafka_source.values.avro import AvroReader, AvroWriter, ReaderSchema, parse_schema
 from spark_kafka_source.values.ddl import to_ddl
 from spark_kafka_source.values.typing import AvroTyping
-from tests.value_parity.answers import Spark
 from tests.values.avro_oracle import laid, written
 from tests.values.test_avro_cases import array, record
+from tools.value_parity.answers import Spark
 
 
 def node(**fields: Any) -> dict[str, Any]:
@@ -38,7 +44,7 @@ MEMBERS = record(("u", UNION))
 
 
 def type_of(schema: Any, **typing: Any) -> pa.DataType:
-    return Reader.of(parse_schema(json.dumps(schema)), typing=AvroTyping(**typing)).arrow_type
+    return ReaderSchema.of(parse_schema(json.dumps(schema)), typing=AvroTyping(**typing)).arrow_type
 
 
 @pytest.mark.spark
@@ -83,7 +89,7 @@ def simple(kind: pa.DataType) -> str:
 def decoded(schema: Any, values: list[Any], **typing: Any) -> list[Any]:
     text = SchemaText(SchemaType.AVRO, json.dumps(schema))
     reader = AvroReader(text, typing=AvroTyping(**typing))
-    found = reader.decode([reader.program(text)], *laid(written(schema, values)))
+    found = reader.decode([reader.program(text)], Encoded(*laid(written(schema, values))))
     found.array.validate(full=True)
     assert not found.status.any()
     rows: list[Any] = found.array.to_pylist()

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import Decoded, Program, decode
-from tests.fuzz.mutations import Edit, edited
+from spark_kafka_source.values import Decoded, Encoded
+from spark_kafka_source.values.avro import Program, decode
 from tests.fuzz.test_fuzz import EDITS
 from tests.values.avro_oracle import laid, program, written
 from tests.values.avro_schemas import evolved, records, values
 from tests.values.engines import ALL, WRITTEN, using
 from tests.values.test_avro_oracle import drawn
+from tools.fuzz.mutations import Edit, edited
 
 SOME = pytest.mark.parametrize(
     "engines", [WRITTEN, pytest.param(ALL, marks=pytest.mark.slow)], ids=["written", "compiled"]
@@ -27,7 +28,7 @@ def agree(
     first: Decoded | None = None
     for name in engines:
         with using(name):
-            found = decode(layout, programs, *rows, **more)
+            found = decode(layout, programs, Encoded(*rows, **more))
         found.array.validate(full=True)
         if first is None:
             first = found

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_kafka_source.values import Fault, SchemaError, SchemaText, SchemaType
+from spark_kafka_source.values import Encoded, Fault, SchemaError, SchemaText, SchemaType
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader
 from spark_kafka_source.values.json.compiled import Kernels
@@ -253,7 +253,7 @@ def test_nulls_and_rows_without_a_program() -> None:
     texts = [b'{"a":1}', b"not looked at", b'{"a":2}', b"{"] * 20
     null = np.array([False, True, False, False] * 20)
     program_of = np.array([0, -1, -1, 0] * 20)
-    found = reader.decode([None], *laid(texts), null=null, program_of=program_of)
+    found = reader.decode([None], Encoded(*laid(texts), null=null, program_of=program_of))
     assert found.array.to_pylist() == [{"a": 1}, None, None, None] * 20
     assert found.status.tolist() == [0, 0, Fault.NO_PROGRAM, Fault.SYNTAX] * 20
     assert found.reason(2) == Fault.NO_PROGRAM.reason
@@ -262,7 +262,7 @@ def test_nulls_and_rows_without_a_program() -> None:
 
 def test_no_rows() -> None:
     reader = JsonReader(from_ddl("a INT"))
-    found = reader.decode([], b"", np.zeros(0, np.int64), np.zeros(0, np.int64))
+    found = reader.decode([], Encoded(b"", np.zeros(0, np.int64), np.zeros(0, np.int64)))
     assert found.array.to_pylist() == []
     assert found.array.type == reader.arrow_type
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import Decoded
+from spark_kafka_source.values import Decoded, Encoded
 from spark_kafka_source.values.ddl import array_of
 from spark_kafka_source.values.json import JsonReader, compiled, fast, kernels
 from spark_kafka_source.values.json.compiled import Kernels
-from tests.fuzz.judge import replaced
 from tests.values import json_values
 from tests.values.avro_oracle import laid, plain
 from tests.values.json_values import FAST_STRUCTS, LEAVES, STRUCTS, TYPES, rows
+from tools.fuzz.judge import replaced
 
 drawn = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 ONE_BY_ONE = 1 << 60
@@ -79,7 +79,7 @@ def decoded(
     reader: JsonReader, texts: Sequence[bytes], few: int, with_kernels: Kernels | None = None
 ) -> Decoded:
     with replaced(fast, "FEW", few), replaced(compiled, "kernels", lambda _: with_kernels):
-        found = reader.decode([None], *laid(texts))
+        found = reader.decode([None], Encoded(*laid(texts)))
     found.array.validate(full=True)
     assert found.array.type == reader.arrow_type
     assert len(found.array) == len(texts)

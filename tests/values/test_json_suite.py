@@ -29,7 +29,7 @@ import pytest
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType, decode_column
 from spark_kafka_source.values.json import JsonReader, JsonWriter, Validation, arrow_type
-from spark_kafka_source.values.json.shape import Shape
+from spark_kafka_source.values.json.schema import SchemaGraph
 
 VERSION = "4.26.0"
 DRAFTS = {
@@ -157,7 +157,7 @@ def test_the_suite(suite: Path, draft: str) -> None:
 def outcomes(case: Case, text: SchemaText) -> Iterator[str]:
     """Yield `kind`, or `kind: what is wrong` for a difference without a reason."""
     try:
-        Shape.of(text)
+        SchemaGraph.of(text)
     except SchemaError as error:
         yield "refused" if reason(str(error), SCHEMAS) else f"refused: {error}"
         return

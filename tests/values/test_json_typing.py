@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.typed import TypedConfig, TypedWriteConfig, plan_writes
-from spark_kafka_source.typed.plan import plan_columns
+from spark_kafka_source.typed.reading import plan_columns
 from spark_kafka_source.values import SchemaText, SchemaType, decode_column
 from spark_kafka_source.values.ddl import from_ddl, to_ddl
 from spark_kafka_source.values.json import JsonReader, JsonWriter, infer

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import UnencodableRowError
-from spark_kafka_source.settings import Settings
 from spark_kafka_source.typed import TypedConfig, TypedWriteConfig, plan_writes
-from spark_kafka_source.typed.plan import plan_columns
+from spark_kafka_source.typed.reading import plan_columns
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType, decode_column
 from spark_kafka_source.values.json import (
     JsonReader,
@@ -179,7 +179,7 @@ def test_where_the_option_cannot_be_used(more: dict[str, str], reason: str) -> N
 def test_the_option_takes_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validation, "find_spec", lambda name: None)
     config = TypedConfig.from_settings(Settings(OPTIONS))
-    with pytest.raises(ConfigurationError, match=r"pip install 'spark-kafka-source\[json\]'"):
+    with pytest.raises(ConfigurationError, match="Install this package with its extra 'json'"):
         plan_columns(config, ("value",), lambda: [])
 
 

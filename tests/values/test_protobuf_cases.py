@@ -2,7 +2,6 @@
 
 import datetime
 import pickle
-import tracemalloc
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -14,6 +13,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from spark_kafka_source.values import (
+    Encoded,
     Fault,
     RecursiveTypeError,
     SchemaError,
@@ -22,9 +22,10 @@ from spark_kafka_source.values import (
     UnresolvableError,
 )
 from spark_kafka_source.values.protobuf import ProtobufReader
-from spark_kafka_source.values.protobuf.room import SLOTS_OF_A_BYTE, SLOTS_OF_A_ROW
+from spark_kafka_source.values.protobuf.program import SLOTS_OF_A_BYTE, SLOTS_OF_A_ROW
 from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.typing import ProtobufTyping
+from tests.traced import traced
 from tests.values.avro_oracle import laid
 from tests.values.protobuf_wire import number as n
 from tests.values.protobuf_wire import sized, tag, varint
@@ -120,7 +121,7 @@ def proto(name: str) -> Any:
 
 def decoded(name: str, rows: list[bytes], **more: Any) -> Any:
     by = reader(name, **more)
-    found = by.decode([by.program()], *laid(rows))
+    found = by.decode([by.program()], Encoded(*laid(rows)))
     found.array.validate(full=True)
     return found
 
@@ -365,7 +366,7 @@ def test_messages_within_maps_as_deep_as_columns_go() -> None:
     data = n(2, 7)
     for _ in range(depth):
         data = sized(1, n(1, 5) + sized(2, data)) + n(2, 1)
-    found = by.decode([by.program()], *laid([data, b"\xff", data + sized(1, b""), data]))
+    found = by.decode([by.program()], Encoded(*laid([data, b"\xff", data + sized(1, b""), data])))
     found.array.validate(full=True)
     assert found.status.tolist() == [Fault.OK, Fault.TRUNCATED, Fault.OK, Fault.OK]
     values = found.array.to_pylist()
@@ -375,6 +376,43 @@ def test_messages_within_maps_as_deep_as_columns_go() -> None:
             ((key, inner),) = inner["m"]  # noqa: PLW2901  # down the levels
             assert key == 5
         assert inner == {"v": 7}
+
+
+CLOSED = """
+syntax = "proto2";
+enum Known { A = 0; B = 1; }
+message Item { map<string, Known> kinds = 1; oneof is { Inner inner = 2; int32 number = 3; } }
+message Inner {
+  repeated int32 many = 1;
+  repeated Deep deep = 2;
+  message Deep { repeated int32 x = 1; }
+}
+message Row { repeated Item items = 1; }
+"""
+
+
+@EACH
+def test_what_a_row_drops_goes_to_no_other_item() -> None:
+    """One row has an entry that its closed enum lacks, and a message that begins anew."""
+    by = ProtobufReader(SchemaText(SchemaType.PROTOBUF, CLOSED), "Row")
+    entry = {number: sized(1, sized(1, f"k{number}") + n(2, number)) for number in (0, 1, 7)}
+
+    def inner(*numbers: int) -> bytes:
+        many = b"".join(n(1, number) for number in numbers)
+        return sized(2, many + b"".join(sized(2, n(1, number)) for number in numbers))
+
+    plain = sized(1, entry[0]) + sized(1, inner(1, 2))
+    odd = sized(1, entry[7] + entry[1]) + sized(1, inner(3, 4) + n(3, 9) + inner(5) + entry[7])
+    rows = [plain] * 12 + [odd] + [plain] * 12
+    found = by.decode([by.program()], Encoded(*laid(rows)))
+    found.array.validate(full=True)
+    assert not found.status.any()
+    for values, row in zip(found.array.to_pylist(), rows, strict=True):
+        first, second = values["items"]
+        numbers = [1, 2] if row == plain else [5]
+        assert first["kinds"] == ([("k0", "A")] if row == plain else [("k1", "B")])
+        assert second["kinds"] == []
+        assert second["inner"] == {"many": numbers, "deep": [{"x": [each]} for each in numbers]}
 
 
 @EACH
@@ -391,7 +429,7 @@ def test_only_what_is_wanted() -> None:
 def test_a_tombstone_is_null_without_a_fault() -> None:
     by = reader("Address")
     null = np.array([False, True])
-    found = by.decode([by.program()], *laid([STREET, b""]), null=null)
+    found = by.decode([by.program()], Encoded(*laid([STREET, b""]), null=null))
     assert found.array.to_pylist() == [A, None]
     assert not found.status.any()
 
@@ -399,7 +437,7 @@ def test_a_tombstone_is_null_without_a_fault() -> None:
 def test_a_reader_can_be_pickled() -> None:
     by = reader("Plain", fields=["i32"], typing=ProtobufTyping(emit_default_values=True))
     again = pickle.loads(pickle.dumps(by))
-    found = again.decode([again.program(TEXT)], *laid([b""]))
+    found = again.decode([again.program(TEXT)], Encoded(*laid([b""])))
     assert found.array.to_pylist() == [{"i32": 0}]
 
 
@@ -422,15 +460,13 @@ def test_the_message_that_was_written_is_that_of_the_indexes() -> None:
             'import "old.proto";', ""))))  # fmt: skip
 
 
-def test_what_bytes_claim_takes_no_room() -> None:
+def test_claimed_lengths_allocate_nothing() -> None:
     by = reader("Plain")
     rows = [tag(6, 2) + varint(1 << 30), tag(7, 2) + varint((1 << 31) - 1)] * 50
     program, data = by.program(), laid(rows)
-    tracemalloc.start()
-    found = by.decode([program], *data)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 1_000_000
+    with traced() as memory:
+        found = by.decode([program], Encoded(*data))
+    assert memory.peak_bytes < 1_000_000
     assert found.status.all()
 
 
@@ -441,7 +477,7 @@ def test_items_of_many_columns_are_as_many_as_their_bytes_justify() -> None:
     by = ProtobufReader(SchemaText(SchemaType.PROTOBUF, text), "M")
     most = SLOTS_OF_A_ROW // (1000 - 2 * SLOTS_OF_A_BYTE)
     rows = [sized(1, b"") * count for count in (most, most + 1, most)]
-    found = by.decode([by.program()], *laid(rows))
+    found = by.decode([by.program()], Encoded(*laid(rows)))
     found.array.validate(full=True)
     assert found.status.tolist() == [Fault.OK, Fault.COUNT, Fault.OK]
     assert [len(each["w"]) for each in found.array.to_pylist()[::2]] == [most] * 2
@@ -451,6 +487,6 @@ def test_items_of_many_columns_are_as_many_as_their_bytes_justify() -> None:
 def test_bytes_may_be_fewer_than_a_word() -> None:
     by = reader("Plain")
     ends = np.array([0, 3, 3])
-    found = by.decode([by.program()], b"\x89\x01a", np.array([0, 0, 3]), ends)
+    found = by.decode([by.program()], Encoded(b"\x89\x01a", np.array([0, 0, 3]), ends))
     assert found.status.tolist() == [Fault.OK, Fault.TRUNCATED, Fault.OK]
-    assert not len(by.decode([by.program()], b"", ends[:0], ends[:0]).array)
+    assert not len(by.decode([by.program()], Encoded(b"", ends[:0], ends[:0])).array)

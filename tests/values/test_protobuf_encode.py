@@ -48,7 +48,7 @@ def test_what_is_encoded_is_decoded(seed: int) -> None:
     assert encode(by, array.slice(1, 3)).to_pylist() == data[1:4]
 
 
-def test_bytes_are_those_of_others() -> None:
+def test_bytes_equal_those_of_upb() -> None:
     """Fields are in the order of their numbers and packed. Zeros are left out."""
     kind = message_class(Files(Random(0), "proto3").file())
     assert kind.DESCRIPTOR.full_name == "p.M0"

@@ -11,9 +11,16 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, json_forma
 from hypothesis import given
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.typed import Format, FormatConfig
-from spark_kafka_source.values import Fault, RecursiveTypeError, SchemaError, SchemaText, SchemaType
+from spark_kafka_source.values import (
+    Encoded,
+    Fault,
+    RecursiveTypeError,
+    SchemaError,
+    SchemaText,
+    SchemaType,
+)
 from spark_kafka_source.values.protobuf import ProtobufReader, ProtobufWriter, any_json
 from spark_kafka_source.values.protobuf.files import descriptors_of
 from spark_kafka_source.values.typing import ProtobufTyping
@@ -105,11 +112,11 @@ def test_values_deeper_than_the_columns_are_passed_over() -> None:
     value = {"name": "a", "friend": {"name": "b", "friend": value}}
     data = ProtobufWriter(PERSON).one(value)
     by = ProtobufReader(PERSON, typing=ProtobufTyping(recursive_fields_max_depth=3))
-    found = by.decode([by.program()], *laid([data, b"", data])).array.to_pylist()
+    found = by.decode([by.program()], Encoded(*laid([data, b"", data]))).array.to_pylist()
     cut = {"name": "a", "friend": {"name": "b", "friend": {"name": "c"}}}
     assert found == [cut, {"name": None, "friend": None}, cut]
     chosen = ProtobufReader(PERSON, fields=["friend.friend.name"], typing=by.typing)
-    assert chosen.decode([chosen.program()], *laid([data])).array.to_pylist() == [
+    assert chosen.decode([chosen.program()], Encoded(*laid([data]))).array.to_pylist() == [
         {"friend": {"friend": {"name": "c"}}}
     ]
     with pytest.raises(SchemaError, match="'friend' has no column"):
@@ -136,7 +143,7 @@ JSON = ProtobufTyping(convert_any_fields_to_json=True)
 
 def decoded(rows: list[bytes], **more: Any) -> Any:
     by = ProtobufReader(WITH_ANY, "p.Event", **more)
-    found = by.decode([by.program()], *laid(rows))
+    found = by.decode([by.program()], Encoded(*laid(rows)))
     found.array.validate(full=True)
     return found
 
@@ -230,7 +237,7 @@ def test_readers_with_json_are_pickled(monkeypatch: pytest.MonkeyPatch) -> None:
     by = ProtobufReader(WITH_ANY, "p.Event", typing=JSON)
     assert pickle.loads(pickle.dumps(by)).arrow_type == by.arrow_type
     monkeypatch.setattr(any_json, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"needs the package protobuf.*\[protobuf\]"):
+    with pytest.raises(ConfigurationError, match=r"needs the package protobuf.*extra 'protobuf'"):
         ProtobufReader(WITH_ANY, "p.Event", typing=JSON)
 
 
@@ -247,7 +254,7 @@ def test_drawn_messages_in_an_any_are_what_json_format_says(seed: int) -> None:
     message = filled(random, inner())
     row = holder()
     row.any.type_url, row.any.value = "x/p.M0", message.SerializeToString()
-    found = by.decode([by.program()], *laid([row.SerializeToString()]))
+    found = by.decode([by.program()], Encoded(*laid([row.SerializeToString()])))
     try:
         wanted = json_format.MessageToDict(
             row.any, preserving_proto_field_name=True, descriptor_pool=inner.DESCRIPTOR.file.pool

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_kafka_source.values import Encoded
 from spark_kafka_source.values.typing import ProtobufTyping
-from tests.fuzz.mutations import edited, random_edits
 from tests.values.protobuf_oracle import agrees, decoded, laid, plain, reader_of
 from tests.values.protobuf_schemas import (
     Files,
@@ -19,6 +19,7 @@ from tests.values.protobuf_schemas import (
     message_class,
     odd,
 )
+from tools.fuzz.mutations import edited, random_edits
 
 drawn = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 SEEDS = st.integers(0, (1 << 32) - 1)
@@ -94,7 +95,7 @@ def test_rows_of_several_writers_keep_their_places(seed: int) -> None:
     rows = [filled(random, kinds[n]()).SerializeToString() for n in of]
     reader = reader_of(file)
     programs = [reader.program(_bytes(each)) for each in writers]
-    found = reader.decode(programs, *laid(rows), program_of=np.array(of, np.int64))
+    found = reader.decode(programs, Encoded(*laid(rows), program_of=np.array(of, np.int64)))
     alone = decoded(reader, rows)
     for place, number in enumerate(of):
         assert (found.status[place] > 0) == (number < 0 or alone.status[place] > 0)

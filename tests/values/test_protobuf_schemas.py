@@ -195,7 +195,7 @@ def test_texts_that_are_refused(schema: SchemaText, message: str) -> None:
 
 def test_without_the_compiler_it_is_said_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"Install 'spark-kafka-source\[protobuf\]'"):
+    with pytest.raises(ConfigurationError, match="Install this package with its extra 'protobuf'"):
         ProtobufReader(proto_text('syntax = "proto3"; message M {}'))
 
 
@@ -233,7 +233,7 @@ def test_message_indexes_are_read(name: str, data: bytes, found: Any) -> None:
     assert read_message_indexes(b"zz" + data, 2) == (found[0], found[1] + 2)
 
 
-def test_those_of_the_deprecated_kind_only_where_they_are_asked_for() -> None:
+def test_deprecated_message_indexes_are_read_only_on_request() -> None:
     assert read_message_indexes(b"\x02\x01\x00", deprecated=True) == ((1, 0), 3)
     with pytest.raises(ValueError, match="the message index -1"):
         read_message_indexes(b"\x02\x01\x00")

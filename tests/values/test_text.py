@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.values import Fault, TextReader
+from spark_kafka_source.values import Encoded, Fault, TextReader
 from tests.values.avro_oracle import laid
 
 _VALUES = st.one_of(
@@ -16,7 +16,7 @@ _VALUES = st.one_of(
 def test_text_is_what_python_decodes(values: list[bytes | None]) -> None:
     data, starts, ends = laid([each or b"" for each in values])
     null = np.array([each is None for each in values], np.bool_)
-    found = TextReader().decode([], data, starts, ends, null=null)
+    found = TextReader().decode([], Encoded(data, starts, ends, null=null))
     expected = [None if each is None else _text(each) for each in values]
     assert found.array.to_pylist() == expected
     found.array.validate(full=True)
@@ -27,7 +27,7 @@ def test_text_is_what_python_decodes(values: list[bytes | None]) -> None:
 
 def test_a_row_without_a_program_is_bad() -> None:
     data, starts, ends = laid([b"a", b"b"])
-    found = TextReader().decode([None], data, starts, ends, program_of=np.array([0, -1]))
+    found = TextReader().decode([None], Encoded(data, starts, ends, program_of=np.array([0, -1])))
     assert found.array.to_pylist() == ["a", None]
     assert found.status.tolist() == [Fault.OK, Fault.NO_PROGRAM]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order
 from spark_kafka_source.groups.assignors.subscription import Assignment, Subscription
 
@@ -88,9 +88,9 @@ class Assignor(Protocol):
 def topics_to_assign(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> TopicRacks:
     """Return the racks of topics with subscribers, in the order in which Java visits the topics."""
     members = in_hash_order(subscriptions)
-    topics = in_hash_order(topic for each in members for topic in subscriptions[each].topics)
-    there = (topic for topic in topics if cluster.get(topic))
-    return {topic: [each.racks for each in cluster[topic]] for topic in there}
+    topics = in_hash_order(topic for member in members for topic in subscriptions[member].topics)
+    existing = (topic for topic in topics if cluster.get(topic))
+    return {topic: [partition.racks for partition in cluster[topic]] for topic in existing}
 
 
 def differ(partitions: Iterable[frozenset[str]], members: Iterable[str]) -> bool:
@@ -101,4 +101,4 @@ def differ(partitions: Iterable[frozenset[str]], members: Iterable[str]) -> bool
     """
     partitions = list(partitions)
     racks = frozenset[str]().union(*partitions)
-    return not racks.isdisjoint(members) and any(each != racks for each in partitions)
+    return not racks.isdisjoint(members) and any(partition != racks for partition in partitions)

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from spark_kafka_source.groups.assignors.assignor import TopicRacks
-from spark_kafka_source.groups.assignors.claims import Owned, Partitions
 from spark_kafka_source.groups.assignors.hash_order import sort_key
+from spark_kafka_source.groups.assignors.ownership import Owned, Partitions
 from spark_kafka_source.groups.assignors.racks import Racks
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -42,11 +42,11 @@ class ConstrainedAssignment:
     def _keep_owned(self) -> None:
         for member, owned in self._owned.by_member.items():
             keep = []
-            for each in sorted(owned, key=lambda each: (each.partition, each.topic)):
-                if not self._racks.match(member, each):
-                    self._revoked[each] = member
-                elif each not in self._owned.disputed:
-                    keep.append(each)
+            for partition in sorted(owned, key=lambda where: (where.partition, where.topic)):
+                if not self._racks.match(member, partition):
+                    self._revoked[partition] = member
+                elif partition not in self._owned.disputed:
+                    keep.append(partition)
             room = self._room(member, len(keep))
             self.assigned[member].update(dict.fromkeys(keep[:room]))
             self._revoked.update(dict.fromkeys(keep[room:], member))
@@ -77,21 +77,21 @@ class ConstrainedAssignment:
             for topic in sorted(self._topics, key=sort_key)
             for partition in range(len(self._topics[topic]))
         )
-        return [each for each in every if each not in kept]
+        return [partition for partition in every if partition not in kept]
 
     def _assign_within_racks(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Give partitions to members in the racks of their replicas. Return those that are left."""
         left, turn = [], 0
-        for each in partitions:
-            below = self._racks.next_reader(each, self._below_least, turn)
-            larger = self._racks.next_reader(each, self._at_least) if below is None else None
+        for partition in partitions:
+            below = self._racks.next_reader(partition, self._below_least, turn)
+            larger = self._racks.next_reader(partition, self._at_least) if below is None else None
             if below is not None:
-                turn = self._give_below_least(each, below)
+                turn = self._give_below_least(partition, below)
             elif larger is not None:
-                self._give(self._at_least.pop(larger), each)
+                self._give(self._at_least.pop(larger), partition)
                 self._take_larger()
             else:
-                left.append(each)
+                left.append(partition)
         return left
 
     def _give_below_least(self, partition: TopicPartition, place: int) -> int:
@@ -108,9 +108,9 @@ class ConstrainedAssignment:
 
     def _assign_in_turn(self, partitions: Iterable[TopicPartition]) -> None:
         below, at_least = deque(self._below_least), deque(self._at_least)
-        for each in partitions:
+        for partition in partitions:
             member = below.popleft() if below else at_least.popleft()
-            self._give(member, each)
+            self._give(member, partition)
             held = len(self.assigned[member])
             if held < self._least:
                 below.append(member)

@@ -9,10 +9,9 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 
 from spark_kafka_source.groups.assignors.assignor import TopicRacks
-from spark_kafka_source.groups.assignors.claims import Owned, Partitions
-from spark_kafka_source.groups.assignors.hash_order import sort_key
+from spark_kafka_source.groups.assignors.hash_order import PartitionSet, sort_key
 from spark_kafka_source.groups.assignors.members import subscribers
-from spark_kafka_source.groups.assignors.movements import Movements
+from spark_kafka_source.groups.assignors.ownership import Owned, Partitions
 from spark_kafka_source.groups.assignors.racks import Racks
 from spark_kafka_source.groups.assignors.subscription import Subscription
 from spark_kafka_source.topic_partition import TopicPartition
@@ -37,8 +36,8 @@ class GeneralAssignment:
     ) -> None:
         self.assigned = owned.by_member
         self._topics, self._racks, self._former = topics, racks, former
-        found = subscribers(self.assigned, subscriptions)
-        self._subscribers = {topic: frozenset(found[topic]) for topic in topics}
+        by_topic = subscribers(self.assigned, subscriptions)
+        self._subscribers = {topic: frozenset(by_topic[topic]) for topic in topics}
         self._shared = {topic: each for topic, each in self._subscribers.items() if len(each) > 1}
         self._movements = Movements()
         revoked = self._revoke()
@@ -53,17 +52,17 @@ class GeneralAssignment:
         """Take partitions that members may not keep. Return whether there were any."""
         revoked = False
         for member, partitions in self.assigned.items():
-            for each in list(partitions):
-                subscribed = member in self._subscribers[each.topic]
-                if not subscribed or not self._racks.match(member, each):
-                    del partitions[each]
+            for partition in list(partitions):
+                subscribed = member in self._subscribers[partition.topic]
+                if not subscribed or not self._racks.match(member, partition):
+                    del partitions[partition]
                     revoked = True
         return revoked
 
     def _balance(self, revoked: bool) -> None:
         afresh = not self._order[-1][0]
         every = self._all()
-        new = [each for each in every if each not in self._owner]
+        new = [partition for partition in every if partition not in self._owner]
         self._assign(new)
         before = {member: dict(partitions) for member, partitions in self.assigned.items()}
         if not revoked:
@@ -79,8 +78,8 @@ class GeneralAssignment:
         left = partitions
         if self._racks.matter:
             left = [each for each in left if not self._give(each, self._fewest(each, near=True))]
-        for each in left:
-            self._give(each, self._fewest(each))
+        for partition in left:
+            self._give(partition, self._fewest(partition))
 
     def _fewest(self, partition: TopicPartition, *, near: bool = False) -> str | None:
         """Return the subscriber with the fewest partitions; `near`: in a rack of a replica."""
@@ -100,14 +99,14 @@ class GeneralAssignment:
 
     def _even_out(self, partitions: Iterable[TopicPartition]) -> bool:
         """Move partitions until no member has two fewer. Return whether any partition moved."""
-        shared = [each for each in partitions if each.topic in self._shared]
+        shared = [partition for partition in partitions if partition.topic in self._shared]
         times, moved = 0, True
         while moved:
             moved = False
-            for each in shared:
-                better = self._better_owner(each)
+            for partition in shared:
+                better = self._better_owner(partition)
                 if better is not None:
-                    self._move(each, better, instead=times < _MOST_TIMES_INSTEAD)
+                    self._move(partition, better, instead=times < _MOST_TIMES_INSTEAD)
                     moved = True
             times += moved
         return times > 0
@@ -119,9 +118,9 @@ class GeneralAssignment:
         former = self._former.get(partition)
         if former not in self._subscribers[partition.topic]:
             former = None
-        for each in (former, self._fewest(partition)):
-            if each is not None and len(self.assigned[each]) <= most:
-                return each
+        for member in (former, self._fewest(partition)):
+            if member is not None and len(self.assigned[member]) <= most:
+                return member
         return None
 
     def _move(self, partition: TopicPartition, new: str, *, instead: bool) -> None:
@@ -145,10 +144,45 @@ class GeneralAssignment:
         topics = sorted(
             self._topics, key=lambda topic: (len(self._subscribers[topic]), sort_key(topic))
         )
-        return [TopicPartition(t, each) for t in topics for each in range(len(self._topics[t]))]
+        return [TopicPartition(t, number) for t in topics for number in range(len(self._topics[t]))]
 
 
 def _imbalance(assigned: Mapping[str, Partitions], members: Iterable[str]) -> int:
     """Return the sum of the differences between all pairs of members, in partitions."""
     sizes = sorted(len(assigned[member]) for member in members)
     return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))
+
+
+class Movements:
+    """Moves, each from the partition's owner at the beginning to its owner now."""
+
+    def __init__(self) -> None:
+        self._of: dict[TopicPartition, tuple[str, str]] = {}
+        self._between: dict[tuple[str, str, str], PartitionSet] = {}
+
+    def to_move_instead(self, partition: TopicPartition, old: str, new: str) -> TopicPartition:
+        """Return the partition itself, or another of its topic that moved away from `new` before.
+
+        To move that one back keeps two members from exchanging partitions of one topic.
+        """
+        source, _ = self._of.get(partition, (old, new))
+        back = self._between.get((partition.topic, new, source))
+        return back.first() if back else partition
+
+    def move(self, partition: TopicPartition, old: str, new: str) -> None:
+        """Note that the partition moves from `old` to `new`."""
+        source, _ = self._of.get(partition, (old, new))
+        if partition in self._of:
+            self._forget(partition)
+        if source != new:
+            self._of[partition] = source, new
+            key = partition.topic, source, new
+            if key not in self._between:
+                self._between[key] = PartitionSet(partition.topic)
+            self._between[key].add(partition)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        key = partition.topic, *self._of.pop(partition)
+        self._between[key].remove(partition)
+        if not self._between[key]:
+            del self._between[key]

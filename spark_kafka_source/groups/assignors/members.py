@@ -20,8 +20,8 @@ def subscribers(
     members: Iterable[str], subscriptions: Mapping[str, Subscription]
 ) -> dict[str, list[str]]:
     """Return the subscribers of each topic, in the order of `members`."""
-    found: dict[str, list[str]] = {}
+    by_topic: dict[str, list[str]] = {}
     for member in members:
         for topic in subscriptions[member].topics:
-            found.setdefault(topic, []).append(member)
-    return found
+            by_topic.setdefault(topic, []).append(member)
+    return by_topic

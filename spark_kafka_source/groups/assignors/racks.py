@@ -17,10 +17,14 @@ class Racks:
     """
 
     def __init__(self, topics: TopicRacks, subscriptions: Mapping[str, Subscription]) -> None:
-        members = {member: each.rack_id for member, each in subscriptions.items() if each.rack_id}
-        every = (partition for partitions in topics.values() for partition in partitions)
+        members = {
+            member: subscription.rack_id
+            for member, subscription in subscriptions.items()
+            if subscription.rack_id
+        }
+        partition_racks = (partition for partitions in topics.values() for partition in partitions)
         self.known = bool(members)
-        self.matter = self.known and differ(every, members.values())
+        self.matter = self.known and differ(partition_racks, members.values())
         self._topics, self._members = topics, members if self.matter else {}
         self._readers = Counter(members.values())
 
@@ -35,12 +39,12 @@ class Racks:
         """Return the place of the next member in a rack of the partition, from `first` around."""
         racks, count = self._of(partition), len(members)
         places = chain(range(first, count), range(first))
-        return next((each for each in places if self._members.get(members[each]) in racks), None)
+        return next((place for place in places if self._members.get(members[place]) in racks), None)
 
     def fewest_readers_first(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Sort partitions, stably, by the number of members in their racks, the fewest first."""
         readers = self._readers
-        return sorted(partitions, key=lambda each: sum(readers[rack] for rack in self._of(each)))
+        return sorted(partitions, key=lambda where: sum(readers[rack] for rack in self._of(where)))
 
     def _of(self, partition: TopicPartition) -> frozenset[str]:
         return self._topics[partition.topic][partition.partition]

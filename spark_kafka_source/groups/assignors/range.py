@@ -28,17 +28,17 @@ class RangeAssignor(Assignor):
             _Shares(topic, partitions, members[topic], racks)
             for topic, partitions in topics_to_assign(cluster, subscriptions).items()
         ]
-        by_racks = any(each.racks_matter for each in shares)
+        by_racks = any(share.racks_matter for share in shares)
         if by_racks:
             _assign_within_racks(shares, racks)
         assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
-        for each in shares:
-            each.assign()
-            for member, partitions in each.assigned.items():
+        for share in shares:
+            share.assign()
+            for member, partitions in share.assigned.items():
                 assigned[member] += partitions
-        for found in assigned.values() if by_racks else ():
-            found.sort()
-        return {member: Assignment(tuple(found)) for member, found in assigned.items()}
+        for partitions in assigned.values() if by_racks else ():
+            partitions.sort()
+        return {member: Assignment(tuple(partitions)) for member, partitions in assigned.items()}
 
 
 class _Shares:
@@ -87,8 +87,8 @@ class _Shares:
 
 def _assign_within_racks(shares: Iterable[_Shares], racks: Mapping[str, str]) -> None:
     alike: dict[tuple[tuple[str, ...], int], list[_Shares]] = {}
-    for each in shares:
-        alike.setdefault((tuple(each.members), len(each.partitions)), []).append(each)
+    for share in shares:
+        alike.setdefault((tuple(share.members), len(share.partitions)), []).append(share)
     for group in alike.values():
         if len(group) > 1:
             _assign_alike(group, racks)
@@ -99,13 +99,13 @@ def _assign_within_racks(shares: Iterable[_Shares], racks: Mapping[str, str]) ->
 def _assign_alike(group: Sequence[_Shares], racks: Mapping[str, str]) -> None:
     """Give all partitions with one number to the first member that has all of them in its rack."""
     members = list(group[0].members)
-    for number, partitions in enumerate(zip(*(each.partitions for each in group), strict=True)):
+    for number, partitions in enumerate(zip(*(shares.partitions for shares in group), strict=True)):
         common = frozenset.intersection(*partitions)
         fit = (member for member in members if racks.get(member) in common or member not in racks)
-        chosen = next((m for m in fit if all(each.room(m) for each in group)), None)
+        chosen = next((m for m in fit if all(shares.room(m) for shares in group)), None)
         if chosen is None:
             continue
-        for each in group:
-            each.give(chosen, [number])
-        if not any(each.room(chosen) for each in group):
+        for shares in group:
+            shares.give(chosen, [number])
+        if not any(shares.room(chosen) for shares in group):
             members.remove(chosen)

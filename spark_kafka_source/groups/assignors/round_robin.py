@@ -22,7 +22,7 @@ class RoundRobinAssignor(Assignor):
         members = lasting_order(subscriptions)
         seat_of = {member: seat for seat, member in enumerate(members)}
         readers = subscribers(members, subscriptions)
-        seats = {topic: [seat_of[each] for each in found] for topic, found in readers.items()}
+        seats = {topic: [seat_of[member] for member in readers[topic]] for topic in readers}
         topics = topics_to_assign(cluster, subscriptions)
         assigned: dict[str, list[TopicPartition]] = {member: [] for member in subscriptions}
         turn = 0
@@ -32,7 +32,7 @@ class RoundRobinAssignor(Assignor):
                 seat = _next(seats[topic], turn)
                 assigned[members[seat]].append(TopicPartition(topic, partition))
                 turn = seat + 1
-        return {member: Assignment(tuple(found)) for member, found in assigned.items()}
+        return {member: Assignment(tuple(partitions)) for member, partitions in assigned.items()}
 
 
 def _next(seats: list[int], turn: int) -> int:

@@ -12,15 +12,15 @@ from spark_kafka_source.groups.assignors.assignor import (
     RebalanceProtocol,
     topics_to_assign,
 )
-from spark_kafka_source.groups.assignors.claims import (
+from spark_kafka_source.groups.assignors.constrained import ConstrainedAssignment
+from spark_kafka_source.groups.assignors.general import GeneralAssignment
+from spark_kafka_source.groups.assignors.ownership import (
     Claim,
     Partitions,
     former_owners,
     moving,
     settle,
 )
-from spark_kafka_source.groups.assignors.constrained import ConstrainedAssignment
-from spark_kafka_source.groups.assignors.general import GeneralAssignment
 from spark_kafka_source.groups.assignors.racks import Racks
 from spark_kafka_source.groups.assignors.sticky_user_data import (
     cooperative_user_data,
@@ -96,9 +96,9 @@ def _assign(
         return {}, {}
     topics = topics_to_assign(cluster, subscriptions)
     racks = Racks(topics, subscriptions)
-    claims = {member: claim_of(each) for member, each in subscriptions.items()}
+    claims = {member: claim_of(subscription) for member, subscription in subscriptions.items()}
     owned = settle(topics, subscriptions, claims)
-    if len({frozenset(each.topics) for each in subscriptions.values()}) == 1:
+    if len({frozenset(subscription.topics) for subscription in subscriptions.values()}) == 1:
         constrained = ConstrainedAssignment(topics, racks, owned)
         return constrained.assigned, constrained.moving
     former = former_owners(subscriptions, claims)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import ProtocolError
-from spark_kafka_source.groups.assignors.claims import Claim
 from spark_kafka_source.groups.assignors.hash_order import in_hash_order_computed
+from spark_kafka_source.groups.assignors.ownership import Claim
 from spark_kafka_source.groups.assignors.subscription import Subscription, partitions_of
 from spark_kafka_source.groups.member import NO_GENERATION
 from spark_kafka_source.protocol import decode_prefix, encode
@@ -55,11 +55,11 @@ def previous_claim(subscription: Subscription) -> Claim:
     data = subscription.user_data or b""
     for version in (1, 0):
         try:
-            found, _ = decode_prefix(StickyUserData, version, data)
+            user_data, _ = decode_prefix(StickyUserData, version, data)
         except ProtocolError:
             continue
-        previous = ((each.topic, each.partitions) for each in found.previous_assignment)
-        return Claim(partitions_of(previous), max(found.generation, NO_GENERATION))
+        previous = ((topic.topic, topic.partitions) for topic in user_data.previous_assignment)
+        return Claim(partitions_of(previous), max(user_data.generation, NO_GENERATION))
     return Claim((), NO_GENERATION)
 
 
@@ -76,8 +76,8 @@ def owned_claim(subscription: Subscription) -> Claim:
     generation_id = subscription.generation_id
     if generation_id == NO_GENERATION and subscription.user_data is not None:
         try:
-            found, _ = decode_prefix(CooperativeStickyUserData, 0, subscription.user_data)
+            user_data, _ = decode_prefix(CooperativeStickyUserData, 0, subscription.user_data)
         except ProtocolError:
             return Claim(subscription.owned, NO_GENERATION)
-        generation_id = max(found.generation, NO_GENERATION)
+        generation_id = max(user_data.generation, NO_GENERATION)
     return Claim(subscription.owned, generation_id)

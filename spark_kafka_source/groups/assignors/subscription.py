@@ -50,13 +50,15 @@ class Subscription:
     @classmethod
     def decode(cls, data: bytes, group_instance_id: str | None = None) -> "Subscription":
         """Decode a member's bytes, of any version. Raises `ProtocolError`."""
-        found = decode_versioned(ConsumerProtocolSubscription, data)
+        message = decode_versioned(ConsumerProtocolSubscription, data)
         return cls(
-            topics=tuple(dict.fromkeys(found.topics)),
-            user_data=found.user_data,
-            owned=partitions_of((each.topic, each.partitions) for each in found.owned_partitions),
-            generation_id=max(found.generation_id, NO_GENERATION),
-            rack_id=found.rack_id or None,
+            topics=tuple(dict.fromkeys(message.topics)),
+            user_data=message.user_data,
+            owned=partitions_of(
+                (topic.topic, topic.partitions) for topic in message.owned_partitions
+            ),
+            generation_id=max(message.generation_id, NO_GENERATION),
+            rack_id=message.rack_id or None,
             group_instance_id=group_instance_id,
         )
 
@@ -79,14 +81,14 @@ class Assignment:
     @classmethod
     def decode(cls, data: bytes) -> "Assignment":
         """Decode the leader's bytes, of any version. Raises `ProtocolError`."""
-        found = decode_versioned(ConsumerProtocolAssignment, data)
+        message = decode_versioned(ConsumerProtocolAssignment, data)
         partitions = partitions_of(
-            (each.topic, each.partitions) for each in found.assigned_partitions
+            (topic.topic, topic.partitions) for topic in message.assigned_partitions
         )
-        return cls(partitions, found.user_data)
+        return cls(partitions, message.user_data)
 
 
 def partitions_of(topics: Iterable[tuple[str, Iterable[int]]]) -> tuple[TopicPartition, ...]:
     """Return the partitions of topics and numbers, each once."""
-    pairs = (TopicPartition(topic, each) for topic, partitions in topics for each in partitions)
+    pairs = (TopicPartition(topic, number) for topic, partitions in topics for number in partitions)
     return tuple(dict.fromkeys(pairs))

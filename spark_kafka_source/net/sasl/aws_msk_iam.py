@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
-from spark_kafka_source.net.sasl.libraries import library
+from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place, library
 from spark_kafka_source.net.sasl.logins import AwsLogin
 from spark_kafka_source.net.sasl.tokens import Token
 from spark_kafka_source.secret import Secret

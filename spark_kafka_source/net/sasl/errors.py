@@ -1,9 +1,27 @@
 """Errors of authentication."""
 
+import importlib
 import traceback
 from pathlib import Path
+from typing import Any
 
-from spark_kafka_source.errors import KafkaError, Remedy, RemoteError
+from spark_kafka_source.errors import ConfigurationError, KafkaError, Remedy, RemoteError
+from spark_kafka_source.extras import install_extra
+
+
+def library(module: str, *, mechanism: str, package: str, extra: str) -> Any:
+    """Return the module. Import it only here, so that other mechanisms do not need it.
+
+    Raises `ConfigurationError` if it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ConfigurationError(
+            "kafka.sasl.mechanism",
+            f"{mechanism} needs the library {package}, which is not installed",
+            f"{install_extra(extra)} on the driver and on every executor",
+        ) from None
 
 
 class AuthenticationError(RemoteError):

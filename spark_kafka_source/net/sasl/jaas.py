@@ -38,8 +38,8 @@ class JaasEntry:
 
     def text(self, name: str) -> str | None:
         """Return the option's text, or None if it is not given."""
-        found = self.options.get(name)
-        return None if found is None else found.reveal()
+        value = self.options.get(name)
+        return None if value is None else value.reveal()
 
     def boolean(self, name: str) -> bool:
         """Return whether the option is given as `true`."""
@@ -82,7 +82,7 @@ def parse_jaas(config: Secret) -> JaasEntry:
 
 
 def _options(tokens: Iterator[_Token]) -> dict[str, Secret]:
-    found: dict[str, Secret] = {}
+    options: dict[str, Secret] = {}
     while (name := next(tokens)).kind != ";":
         if name.kind not in ("word", "quoted"):
             raise _expected(name, "an option's name, or ';' at the end")
@@ -90,10 +90,10 @@ def _options(tokens: Iterator[_Token]) -> dict[str, Secret]:
         value = next(tokens)
         if value.kind not in ("word", "quoted"):
             raise _expected(value, "an option's value")
-        if name.text in found:
+        if name.text in options:
             raise _refused(f"gives an option twice, at character {name.at}", "Give each once")
-        found[name.text] = Secret(value.text)
-    return found
+        options[name.text] = Secret(value.text)
+    return options
 
 
 def _next(tokens: Iterator[_Token], kind: str, expected: str) -> _Token:
@@ -109,12 +109,12 @@ def _tokens(text: str) -> Iterator[_Token]:
         match = re.compile(_WORD).match(text, place)
         if not match:
             raise _refused(f"has a quote without its end after character {place}", _EXAMPLE)
-        kind, found = match.lastgroup or "", match[match.lastgroup or 0]
+        kind, word = match.lastgroup or "", match[match.lastgroup or 0]
         at, place = match.start(kind) + 1, _after_skipped(text, match.end())
         if kind in ("double", "single"):
-            yield _Token("quoted", re.sub(_ESCAPE, _unescaped, found), at)
+            yield _Token("quoted", re.sub(_ESCAPE, _unescaped, word), at)
         else:
-            yield _Token(found if kind == "mark" else kind, found, at)
+            yield _Token(word if kind == "mark" else kind, word, at)
     yield _Token("end", "", len(text) + 1)
 
 

@@ -8,8 +8,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from spark_kafka_source.net.sasl.errors import AuthenticationError
-from spark_kafka_source.net.sasl.libraries import library
+from spark_kafka_source.net.sasl.errors import AuthenticationError, library
 from spark_kafka_source.net.sasl.logins import KerberosLogin
 
 MECHANISM = "GSSAPI"

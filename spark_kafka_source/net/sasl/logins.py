@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from spark_kafka_source.net.sasl.tokens import RefreshSettings, TokenProvider
+from spark_kafka_source.net.sasl.tokens import RefreshSettings, Token, TokenProvider
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import boolean, int32, string
 from spark_kafka_source.secret import Secret
+
+_HOUR_MS = 3_600_000
+_AT_THE_ENDPOINT = "at the token endpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,52 @@ class AwsLogin:
 class KerberosLogin:
     """Kerberos tickets: of the default cache, of a named one, or obtained with a keytab."""
 
-    service_name: str = "kafka"
+    service_name: str = option(
+        "kafka.sasl.kerberos.service.name",
+        string("kafka"),
+        "with GSSAPI: the first part of brokers' principals",
+    )
     principal: str | None = None
     keytab: str | None = None
     ticket_cache: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """A token endpoint, for a client that knows `client_secret`; see `token_endpoint_url`."""
+
+    url: str
+    client_id: str
+    client_secret: Secret
+    scope: str = ""
+    urlencode_header: bool = option(
+        "kafka.sasl.oauthbearer.header.urlencode",
+        boolean(False),
+        "encodes id and secret (RFC 6749)",
+    )
+    connect_timeout_ms: int = option(
+        "kafka.sasl.login.connect.timeout.ms",
+        int32(10_000, minimum=1, maximum=_HOUR_MS),
+        _AT_THE_ENDPOINT,
+    )
+    read_timeout_ms: int = option(
+        "kafka.sasl.login.read.timeout.ms",
+        int32(10_000, minimum=1, maximum=_HOUR_MS),
+        _AT_THE_ENDPOINT,
+    )
+    retry_backoff_ms: int = option(
+        "kafka.sasl.login.retry.backoff.ms", int32(100, maximum=_HOUR_MS), _AT_THE_ENDPOINT
+    )
+    retry_backoff_max_ms: int = option(
+        "kafka.sasl.login.retry.backoff.max.ms", int32(10_000, maximum=_HOUR_MS), _AT_THE_ENDPOINT
+    )
+
+    def token(self) -> Token:
+        """Return a new token; see `request_token`."""
+        # Only a client with an endpoint imports an HTTP client.
+        from spark_kafka_source.net.sasl.token_endpoint import request_token  # noqa: PLC0415
+
+        return request_token(self)
 
 
 Login = PasswordLogin | TokenLogin | AwsLogin | KerberosLogin

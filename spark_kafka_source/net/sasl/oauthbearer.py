@@ -53,13 +53,13 @@ class OAuthBearer:
         return _SEPARATOR.encode()
 
     def _status(self, challenge: bytes) -> str:
-        found: object = None
+        answer: object = None
         if len(challenge) <= MAXIMUM_MESSAGE_BYTES:
             try:
-                found = json.loads(challenge)
+                answer = json.loads(challenge)
             except (ValueError, RecursionError):
-                found = None
-        status = found.get("status") if isinstance(found, dict) else None
+                answer = None
+        status = answer.get("status") if isinstance(answer, dict) else None
         if not isinstance(status, str):
             return "it does not say why"
         secret = self._token.value.reveal() if self._token else ""

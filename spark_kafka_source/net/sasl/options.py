@@ -5,42 +5,51 @@ https://kafka.apache.org/documentation/#security_sasl
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl import jaas
 from spark_kafka_source.net.sasl.jaas import JaasEntry
-from spark_kafka_source.net.sasl.logins import AwsLogin, KerberosLogin, PasswordLogin, TokenLogin
-from spark_kafka_source.net.sasl.tokens import URL_OPTION, RefreshSettings, TokenProvider
-from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
-
-USERNAME = "kafka.sasl.username"
-PASSWORD = "kafka.sasl.password"  # noqa: S105 - an option's name
-SERVICE_NAME = "kafka.sasl.kerberos.service.name"
-
-_CLIENT_ID = "kafka.sasl.oauthbearer.client.credentials.client.id"
-_CLIENT_SECRET = "kafka.sasl.oauthbearer.client.credentials.client.secret"  # noqa: S105 - likewise
-_SCOPE = "kafka.sasl.oauthbearer.scope"
-_HEADER_URLENCODE = "kafka.sasl.oauthbearer.header.urlencode"
-_WINDOW_FACTOR = "kafka.sasl.login.refresh.window.factor"
-_WINDOW_JITTER = "kafka.sasl.login.refresh.window.jitter"
-_MIN_PERIOD = "kafka.sasl.login.refresh.min.period.seconds"
-_BUFFER = "kafka.sasl.login.refresh.buffer.seconds"
-_CONNECT_TIMEOUT = "kafka.sasl.login.connect.timeout.ms"
-_READ_TIMEOUT = "kafka.sasl.login.read.timeout.ms"
-_RETRY_BACKOFF = "kafka.sasl.login.retry.backoff.ms"
-_RETRY_BACKOFF_MAX = "kafka.sasl.login.retry.backoff.max.ms"
-
-LOGIN_OPTIONS = (
-    jaas.OPTION,
-    *(USERNAME, PASSWORD, SERVICE_NAME),
-    *(URL_OPTION, _CLIENT_ID, _CLIENT_SECRET, _SCOPE, _HEADER_URLENCODE),
-    *(_WINDOW_FACTOR, _WINDOW_JITTER, _MIN_PERIOD, _BUFFER),
-    *(_CONNECT_TIMEOUT, _READ_TIMEOUT, _RETRY_BACKOFF, _RETRY_BACKOFF_MAX),
+from spark_kafka_source.net.sasl.logins import (
+    AwsLogin,
+    KerberosLogin,
+    PasswordLogin,
+    TokenEndpoint,
+    TokenLogin,
 )
+from spark_kafka_source.net.sasl.tokens import URL_OPTION, RefreshSettings, TokenProvider
+from spark_kafka_source.options.declaration import Option, Options, Settings, named, options_of
+from spark_kafka_source.options.kinds import secret, string
+from spark_kafka_source.secret import Secret
+
+_INSTEAD = "with OAUTHBEARER; or `clientId`, `clientSecret` and `scope` in `kafka.sasl.jaas.config`"
+
+_USERNAME = Option("kafka.sasl.username", string(), "for PLAIN and SCRAM")
+_PASSWORD = Option("kafka.sasl.password", secret(), "for PLAIN and SCRAM")
+_JAAS = Option(
+    "kafka.sasl.jaas.config",
+    secret(),
+    "a login module and its options, in place of others; as in Java",
+)
+_URL = Option(
+    "kafka.sasl.oauthbearer.token.endpoint.url",
+    string(takes="`https://…`"),
+    "where to ask for tokens",
+)
+_CLIENT_ID = Option("kafka.sasl.oauthbearer.client.credentials.client.id", string(), _INSTEAD)
+_CLIENT_SECRET = Option(
+    "kafka.sasl.oauthbearer.client.credentials.client.secret", secret(), _INSTEAD
+)
+_SCOPE = Option("kafka.sasl.oauthbearer.scope", string(), _INSTEAD)
+(SERVICE_NAME,) = options_of(KerberosLogin).values()
+
+LOGIN_OPTIONS: Options = {
+    **named(_USERNAME, _PASSWORD, _JAAS, SERVICE_NAME, _URL, _CLIENT_ID, _CLIENT_SECRET, _SCOPE),
+    **options_of(TokenEndpoint),
+    **options_of(RefreshSettings),
+}
 """Every option that this module reads."""
 
-_HOUR_MS = 3_600_000
 _EXTENSION = "extension_"
 # https://www.rfc-editor.org/rfc/rfc7628#section-3.1; "auth" is reserved for the token.
 _EXTENSION_NAME = r"(?!auth$)[A-Za-z]+"
@@ -63,18 +72,18 @@ class GivenOptions:
     entry: JaasEntry | None
     token_provider: TokenProvider | None = None
 
-    def either(self, option: str, jaas_name: str) -> str:
+    def either(self, option: Option[Any], jaas_name: str) -> str:
         """Return the option's value, or the login module's; "" if neither is given.
 
         Raises `ConfigurationError` if they differ, and for text that cannot be encoded as UTF-8.
         """
-        text = self.settings.text(option, "")
+        text = self.settings.text(option.name)
         of_entry = self.of_entry(jaas_name) or ""
         if text and of_entry and text != of_entry:
             raise ConfigurationError(
-                option, f"differs from {jaas_name!r} in '{jaas.OPTION}'", "Give one of them"
+                option.name, f"differs from {jaas_name!r} in '{jaas.OPTION}'", "Give one of them"
             )
-        return _checked_text(option if text else jaas.OPTION, text or of_entry)
+        return _checked_text(option.name if text else jaas.OPTION, text or of_entry)
 
     def of_entry(self, jaas_name: str) -> str | None:
         """Return the value in the login module."""
@@ -83,14 +92,20 @@ class GivenOptions:
 
 def password_login(given: GivenOptions) -> PasswordLogin:
     """Return the login for PLAIN or SCRAM. Raises `ConfigurationError` if a part is missing."""
-    username, password = given.either(USERNAME, "username"), given.either(PASSWORD, "password")
+    username, password = given.either(_USERNAME, "username"), given.either(_PASSWORD, "password")
     for option, jaas_name, text in (
-        (USERNAME, "username", username),
-        (PASSWORD, "password", password),
+        (_USERNAME, "username", username),
+        (_PASSWORD, "password", password),
     ):
         if not text:
             raise ConfigurationError(
-                option, "is missing or empty", f"Give it, or {jaas_name!r} in '{jaas.OPTION}'"
+                option.name, "is missing or empty", f"Give it, or {jaas_name!r} in '{jaas.OPTION}'"
+            )
+        if text.endswith("\n"):  # Brokers would refuse it, and some lock the account.
+            raise ConfigurationError(
+                option.name,
+                "ends with a newline",
+                "Leave the newline out: files often end with one",
             )
     token_auth = given.entry is not None and given.entry.boolean("tokenauth")
     return PasswordLogin(username, Secret(password), token_auth)
@@ -102,7 +117,7 @@ def token_login(given: GivenOptions) -> TokenLogin:
     Raises `ConfigurationError` if there is neither.
     """
     source: TokenProvider | None = given.token_provider
-    if given.settings.text(URL_OPTION, ""):
+    if given.settings.text(URL_OPTION):
         source = _token_endpoint(given)
     if source is None:
         raise ConfigurationError(
@@ -110,7 +125,7 @@ def token_login(given: GivenOptions) -> TokenLogin:
             "is missing, and no token provider was registered",
             "Give it, or a `token_provider`, which Spark has from `spark_kafka_source.register`",
         )
-    return TokenLogin(source, refresh_settings(given.settings), _extensions(given.entry))
+    return TokenLogin(source, given.settings.read(RefreshSettings), _extensions(given.entry))
 
 
 def aws_login(given: GivenOptions) -> AwsLogin:
@@ -128,7 +143,7 @@ def aws_login(given: GivenOptions) -> AwsLogin:
         raise ConfigurationError(
             jaas.OPTION, "gives 'awsProfileName' and 'awsRoleArn'", "Give one of them"
         )
-    refresh = refresh_settings(given.settings)
+    refresh = given.settings.read(RefreshSettings)
     return AwsLogin(refresh, profile, role_arn, given.of_entry("awsRoleSessionName"))
 
 
@@ -156,23 +171,9 @@ def kerberos_login(given: GivenOptions) -> KerberosLogin:
     )
 
 
-def refresh_settings(settings: Settings) -> RefreshSettings:
-    """Return the settings for the renewal of tokens, within the limits of Kafka's own client."""
-    default = RefreshSettings()
-    return RefreshSettings(
-        _fraction(settings, _WINDOW_FACTOR, default.window_factor, 0.5, 1.0),
-        _fraction(settings, _WINDOW_JITTER, default.window_jitter, 0.0, 0.25),
-        settings.integer(_MIN_PERIOD, default.min_period_seconds, maximum=900),
-        settings.integer(_BUFFER, default.buffer_seconds, maximum=3600),
-    )
-
-
 def _token_endpoint(given: GivenOptions) -> TokenProvider:
     # Only those with an endpoint import an HTTP client.
-    from spark_kafka_source.net.sasl.token_endpoint import (  # noqa: PLC0415
-        TokenEndpoint,
-        token_endpoint_url,
-    )
+    from spark_kafka_source.net.sasl.token_endpoint import token_endpoint_url  # noqa: PLC0415
 
     settings = given.settings
     client_id = given.either(_CLIENT_ID, "clientId")
@@ -180,18 +181,14 @@ def _token_endpoint(given: GivenOptions) -> TokenProvider:
     for option, text in ((_CLIENT_ID, client_id), (_CLIENT_SECRET, client_secret)):
         if not text:
             raise ConfigurationError(
-                option, "is missing or empty", f"Give it along with '{URL_OPTION}'"
+                option.name, "is missing or empty", f"Give it along with '{URL_OPTION}'"
             )
-    return TokenEndpoint(
-        url=token_endpoint_url(settings.text(URL_OPTION, "").strip()),
+    return settings.read(
+        TokenEndpoint,
+        url=token_endpoint_url(settings.text(URL_OPTION).strip()),
         client_id=client_id,
         client_secret=Secret(client_secret),
         scope=given.either(_SCOPE, "scope"),
-        urlencode_header=settings.boolean(_HEADER_URLENCODE, False),
-        connect_timeout_ms=_span_ms(settings, _CONNECT_TIMEOUT, 10_000, minimum=1),
-        read_timeout_ms=_span_ms(settings, _READ_TIMEOUT, 10_000, minimum=1),
-        retry_backoff_ms=_span_ms(settings, _RETRY_BACKOFF, 100),
-        retry_backoff_max_ms=_span_ms(settings, _RETRY_BACKOFF_MAX, 10_000),
     )
 
 
@@ -224,19 +221,3 @@ def _checked_text(option: str, text: str) -> str:
     if "\0" in text:
         raise ConfigurationError(option, "has the character NUL", "Leave that out")
     return text
-
-
-def _span_ms(settings: Settings, option: str, default: int, *, minimum: int = 0) -> int:
-    return settings.integer(option, default, minimum=minimum, maximum=_HOUR_MS)
-
-
-def _fraction(
-    settings: Settings, option: str, default: float, minimum: float, maximum: float
-) -> float:
-    text = settings.text(option, str(default)).strip()
-    found = float(text) if re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,9}", text, re.ASCII) else -1.0
-    if not minimum <= found <= maximum:
-        raise ConfigurationError(
-            option, "is out of bounds", f"Give a number from {minimum} to {maximum}"
-        )
-    return found

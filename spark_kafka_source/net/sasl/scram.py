@@ -128,7 +128,7 @@ class Scram:
         client_key = self._hmac(salted, b"Client Key")
         stored_key = hashlib.new(self._hash_name, client_key).digest()
         signature = self._hmac(stored_key, signed)
-        proof = bytes(ours ^ theirs for ours, theirs in zip(client_key, signature, strict=True))
+        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         self._server_signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 

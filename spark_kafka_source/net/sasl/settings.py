@@ -21,27 +21,13 @@ from spark_kafka_source.net.sasl.options import (
     token_login,
 )
 from spark_kafka_source.net.sasl.tokens import TokenProvider
+from spark_kafka_source.options.declaration import Option, Options, Settings, named
+from spark_kafka_source.options.kinds import string
+from spark_kafka_source.options.unknown import if_resembling
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings, if_resembling
 from spark_kafka_source.spelling import as_written
 
 logger = logging.getLogger(__name__)
-
-MECHANISM_OPTION = "kafka.sasl.mechanism"
-
-_MECHANISMS_OPTION = "kafka.sasl.mechanisms"
-_CLIENT_HANDLER = "kafka.sasl.client.callback.handler.class"
-_LOGIN_HANDLER = "kafka.sasl.login.callback.handler.class"
-_LOGIN_CLASS = "kafka.sasl.login.class"
-_TOKEN_RETRIEVER = "kafka.sasl.oauthbearer.jwt.retriever.class"  # noqa: S105 - an option's name
-
-SASL_OPTIONS = frozenset(
-    (
-        *(MECHANISM_OPTION, _MECHANISMS_OPTION, *LOGIN_OPTIONS),
-        *(_CLIENT_HANDLER, _LOGIN_HANDLER, _LOGIN_CLASS, _TOKEN_RETRIEVER),
-    )
-)
-"""Every option that this module reads or refuses."""
 
 
 class SaslMechanism(StrEnum):
@@ -54,6 +40,30 @@ class SaslMechanism(StrEnum):
     AWS_MSK_IAM = "AWS_MSK_IAM"
     GSSAPI = "GSSAPI"
 
+
+_CLASS = string(takes="the name of a Java class")
+_OF_JAVA = "Kafka's and Amazon's classes for tokens tell the mechanism; others are refused"
+_MECHANISM = Option(
+    "kafka.sasl.mechanism",
+    string(takes=", ".join(f"`{each}`" for each in SaslMechanism)),
+    "how the client logs in; needed where the other options do not tell it",
+)
+_MECHANISMS = Option(
+    "kafka.sasl.mechanisms", string(takes="as `kafka.sasl.mechanism`"), "librdkafka's name for it"
+)
+_CLIENT_HANDLER = Option("kafka.sasl.client.callback.handler.class", _CLASS, _OF_JAVA)
+_LOGIN_HANDLER = Option("kafka.sasl.login.callback.handler.class", _CLASS, _OF_JAVA)
+_LOGIN_CLASS = Option("kafka.sasl.login.class", _CLASS, _OF_JAVA)
+_TOKEN_RETRIEVER = Option("kafka.sasl.oauthbearer.jwt.retriever.class", _CLASS, _OF_JAVA)
+
+MECHANISM_OPTION = _MECHANISM.name
+
+SASL_OPTIONS: Options = {
+    **named(_MECHANISM, _MECHANISMS),
+    **LOGIN_OPTIONS,
+    **named(_TOKEN_RETRIEVER, _LOGIN_CLASS, _LOGIN_HANDLER, _CLIENT_HANDLER),
+}
+"""Every option that this module reads or refuses."""
 
 _READERS: dict[SaslMechanism, Callable[[GivenOptions], Login]] = {
     SaslMechanism.PLAIN: password_login,
@@ -115,7 +125,7 @@ class SaslSettings:
         `ConfigurationError` for options that are missing, unknown, or contradict each other.
         """
         _check_token_provider(token_provider)
-        text = settings.text(jaas.OPTION, "")
+        text = settings.text(jaas.OPTION)
         entry = parse_jaas(Secret(text)) if text.strip() else None
         mechanism = _mechanism(settings, entry)
         login = _READERS[mechanism](GivenOptions(settings, entry, token_provider))
@@ -151,7 +161,7 @@ def _implied(
 ) -> SaslMechanism:
     if SaslMechanism.OAUTHBEARER in of_module or len(of_module) == 1:
         return of_module[0]
-    if entry is None and settings.text(SERVICE_NAME, ""):
+    if entry is None and settings.text(SERVICE_NAME.name):
         return SaslMechanism.GSSAPI
     raise ConfigurationError(
         MECHANISM_OPTION, "is missing", f"Give one of {', '.join(of_module or SaslMechanism)}"
@@ -161,13 +171,12 @@ def _implied(
 def _named(settings: Settings) -> SaslMechanism | None:
     """Return the mechanism in Kafka's option, or in librdkafka's."""
     texts = {
-        name: settings.text(name, "").strip().upper()
-        for name in (MECHANISM_OPTION, _MECHANISMS_OPTION)
+        option.name: option.of(settings).strip().upper() for option in (_MECHANISM, _MECHANISMS)
     }
     given = {name: text for name, text in texts.items() if text}
     if len(set(given.values())) > 1:
         raise ConfigurationError(
-            _MECHANISMS_OPTION, f"differs from '{MECHANISM_OPTION}'", "Give one of them"
+            _MECHANISMS.name, f"differs from '{MECHANISM_OPTION}'", "Give one of them"
         )
     for name, text in given.items():
         if text not in set(SaslMechanism):
@@ -197,10 +206,10 @@ def _handled(settings: Settings) -> SaslMechanism | None:
     """Return the mechanism of the Java classes that are named. Unknown classes are refused."""
     found: dict[SaslMechanism, None] = {}
     for option in (_CLIENT_HANDLER, _LOGIN_HANDLER, _LOGIN_CLASS, _TOKEN_RETRIEVER):
-        name = without_shading(settings.text(option, "").strip())
+        name = without_shading(option.of(settings).strip())
         if name and name not in _HANDLERS:
             raise ConfigurationError(
-                option,
+                option.name,
                 "found {}, and Java classes cannot be run here",
                 "Use 'kafka.sasl.oauthbearer.token.endpoint.url', the mechanism AWS_MSK_IAM, or"
                 " a `token_provider`, which Spark has from `spark_kafka_source.register`",
@@ -210,7 +219,7 @@ def _handled(settings: Settings) -> SaslMechanism | None:
             found[_HANDLERS[name]] = None
     if len(found) > 1:
         raise ConfigurationError(
-            _LOGIN_HANDLER, f"together with others it is for {' and '.join(found)}", "Give one"
+            _LOGIN_HANDLER.name, f"together with others it is for {' and '.join(found)}", "Give one"
         )
     return next(iter(found), None)
 

@@ -3,19 +3,18 @@
 import base64
 import http.client
 import ipaddress
-import json
 import socket
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.deadline import Deadline
-from spark_kafka_source.net.http_answer import BoundedLink, set_timeout
+from spark_kafka_source.net.http_answer import BoundedSocket, json_object, set_timeout
 from spark_kafka_source.net.sasl.errors import AuthenticationError, TokenUnavailableError
+from spark_kafka_source.net.sasl.logins import TokenEndpoint
 from spark_kafka_source.net.sasl.tokens import MECHANISM, URL_OPTION, Token
 from spark_kafka_source.secret import Secret
 
@@ -40,25 +39,6 @@ _OAUTH_ERRORS = frozenset(
 )
 _LOOK_AT_CREDENTIALS = f"Check the client's id, secret and scope, and '{URL_OPTION}'"
 _LOOK_AT_URL = f"Check '{URL_OPTION}', and that it can be reached from here"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEndpoint:
-    """A token endpoint, for a client that knows `client_secret`; see `token_endpoint_url`."""
-
-    url: str
-    client_id: str
-    client_secret: Secret
-    scope: str = ""
-    urlencode_header: bool = False
-    connect_timeout_ms: int = 10_000
-    read_timeout_ms: int = 10_000
-    retry_backoff_ms: int = 100
-    retry_backoff_max_ms: int = 10_000
-
-    def token(self) -> Token:
-        """Return a new token; see `request_token`."""
-        return request_token(self)
 
 
 def token_endpoint_url(url: str) -> str:
@@ -107,8 +87,8 @@ def request_token(
 
 def _request_once(endpoint: TokenEndpoint, clock: Callable[[], float]) -> Token:
     try:
-        with _open(endpoint) as link:
-            status, body = _exchange(link, endpoint)
+        with _open(endpoint) as connected:
+            status, body = _exchange(connected, endpoint)
     except ssl.SSLCertVerificationError as error:
         raise AuthenticationError(
             MECHANISM,
@@ -126,28 +106,28 @@ def _request_once(endpoint: TokenEndpoint, clock: Callable[[], float]) -> Token:
 def _open(endpoint: TokenEndpoint) -> socket.socket:
     parts = urlsplit(endpoint.url)
     host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
-    link = socket.create_connection((host, port), timeout=endpoint.connect_timeout_ms / 1000)
+    connected = socket.create_connection((host, port), timeout=endpoint.connect_timeout_ms / 1000)
     if parts.scheme == "http":
-        return link
+        return connected
     try:
         context = ssl.create_default_context()
-        return context.wrap_socket(link, server_hostname=host, do_handshake_on_connect=False)
+        return context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
     except BaseException:
-        link.close()
+        connected.close()
         raise
 
 
-def _exchange(link: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
+def _exchange(connected: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
     deadline = Deadline.after_ms(endpoint.read_timeout_ms)
-    if isinstance(link, ssl.SSLSocket):
-        set_timeout(link, deadline)
-        link.do_handshake()
+    if isinstance(connected, ssl.SSLSocket):
+        set_timeout(connected, deadline)
+        connected.do_handshake()
     parts = urlsplit(endpoint.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     # The socket is connected already, so neither a redirection nor a proxy can change its target.
     connection = http.client.HTTPConnection(parts.netloc)
-    # The type checker expects a socket. `BoundedLink` has all methods that are called.
-    connection.sock = cast(socket.socket, BoundedLink(link, _MAXIMUM_ANSWER_BYTES, deadline))
+    # The type checker expects a socket. `BoundedSocket` has all methods that are called.
+    connection.sock = cast(socket.socket, BoundedSocket(connected, _MAXIMUM_ANSWER_BYTES, deadline))
     connection.request("POST", target, _form(endpoint), _headers(endpoint))
     with connection.getresponse() as response:
         body = response.read(MAXIMUM_RESPONSE_BYTES + 1)
@@ -177,7 +157,7 @@ def _headers(endpoint: TokenEndpoint) -> dict[str, str]:
 def _token(status: int, body: bytes, now_seconds: float) -> Token:
     if len(body) > MAXIMUM_RESPONSE_BYTES:
         raise _no_token(f"an answer of more than {MAXIMUM_RESPONSE_BYTES} bytes")
-    answer = _json_object(body)
+    answer = json_object(body)
     if status in _MAY_HEAL:
         raise TokenUnavailableError(
             MECHANISM, f"the token endpoint answered with status {status}", _LOOK_AT_URL
@@ -232,18 +212,9 @@ def _claims(token: str) -> dict[str, object]:
     if len(parts) != 3:
         return {}
     try:
-        return _json_object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return json_object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return {}
-
-
-def _json_object(body: bytes) -> dict[str, object]:
-    """Return the JSON object in a text, or an empty one if there is none."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _is_loopback(parts: SplitResult) -> bool:

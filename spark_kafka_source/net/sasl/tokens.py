@@ -16,6 +16,8 @@ from typing import Protocol, runtime_checkable
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
+from spark_kafka_source.options.declaration import option
+from spark_kafka_source.options.kinds import fraction, int32
 from spark_kafka_source.secret import Secret
 
 logger = logging.getLogger(__name__)
@@ -55,10 +57,26 @@ class TokenProvider(Protocol):
 class RefreshSettings:
     """Settings for the renewal of tokens, with names and defaults of `sasl.login.refresh.*`."""
 
-    window_factor: float = 0.8
-    window_jitter: float = 0.05
-    min_period_seconds: int = 60
-    buffer_seconds: int = 300
+    window_factor: float = option(
+        "kafka.sasl.login.refresh.window.factor",
+        fraction(0.8, 0.5, 1.0),
+        "renews a token after this part of its life",
+    )
+    window_jitter: float = option(
+        "kafka.sasl.login.refresh.window.jitter",
+        fraction(0.05, 0.0, 0.25),
+        "renews a token later by a random part of its life, up to this one",
+    )
+    min_period_seconds: int = option(
+        "kafka.sasl.login.refresh.min.period.seconds",
+        int32(60, maximum=900),
+        "renews a token no sooner than this, unless its life is too short",
+    )
+    buffer_seconds: int = option(
+        "kafka.sasl.login.refresh.buffer.seconds",
+        int32(300, maximum=3600),
+        "renews a token this long before its end, unless its life is too short",
+    )
 
     def refresh_at_seconds(self, token: Token, obtained_at_seconds: float, uniform: float) -> float:
         """Return the time to ask for the next token, in seconds on the clock of the arguments.

@@ -40,7 +40,6 @@ class CreatableTopicResult:
 class CreateTopicsResponse(Response):
     """Results for each topic."""
 
-    KEY, VERSIONS, FLEXIBLE = 19, "2-7", "5+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
     topics: list[CreatableTopicResult] = wire(array(CreatableTopicResult), "0+")
 
@@ -96,7 +95,6 @@ class DeletableTopicResult:
 class DeleteTopicsResponse(Response):
     """Results for each topic."""
 
-    KEY, VERSIONS, FLEXIBLE = 20, "1-6", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     responses: list[DeletableTopicResult] = wire(array(DeletableTopicResult), "0+")
 
@@ -132,7 +130,6 @@ class CreatePartitionsTopicResult:
 class CreatePartitionsResponse(Response):
     """Results for each topic."""
 
-    KEY, VERSIONS, FLEXIBLE = 37, "0-3", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
     results: list[CreatePartitionsTopicResult] = wire(array(CreatePartitionsTopicResult), "0+")
 
@@ -186,7 +183,6 @@ class DeleteRecordsTopicResult:
 class DeleteRecordsResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 21, "0-2", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
     topics: list[DeleteRecordsTopicResult] = wire(array(DeleteRecordsTopicResult), "0+")
 

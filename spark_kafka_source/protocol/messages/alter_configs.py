@@ -18,7 +18,6 @@ class AlterConfigsResourceResponse:
 class IncrementalAlterConfigsResponse(Response):
     """Results for each topic or broker."""
 
-    KEY, VERSIONS, FLEXIBLE = 44, "0-1", "1+"
     throttle_time_ms: int = wire(INT32, "0+")
     responses: list[AlterConfigsResourceResponse] = wire(array(AlterConfigsResourceResponse), "0+")
 

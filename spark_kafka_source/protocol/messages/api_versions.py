@@ -38,7 +38,6 @@ class ApiVersionsResponse(Response):
     After UNSUPPORTED_VERSION it is always in v0, and `api_keys` may be empty.
     """
 
-    KEY, VERSIONS, FLEXIBLE = 18, "0-5", "3+"
     error_code: int = wire(INT16, "0+")
     api_keys: list[ApiVersion] = wire(array(ApiVersion), "0+")
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)

@@ -20,7 +20,7 @@ class TopicPartitions:
 
 @message
 class Assignment:
-    """Partitions that a member owns, or shall own."""
+    """Partitions that a member owns, or its target partitions."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
@@ -61,7 +61,6 @@ class DescribedGroup:
 class ConsumerGroupDescribeResponse(Response):
     """Description of each group."""
 
-    KEY, VERSIONS, FLEXIBLE = 69, "0-1", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     groups: list[DescribedGroup] = wire(array(DescribedGroup), "0+")
 

@@ -46,7 +46,7 @@ class ConsumerProtocolAssignment(Message):
 
     @message
     class TopicPartition:
-        """Partitions of one topic that the member shall read."""
+        """Partitions of one topic that the member is to read."""
 
         topic: str = wire(STRING, "0+")
         partitions: list[int] = wire(array(INT32), "0+")

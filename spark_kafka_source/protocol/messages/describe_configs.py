@@ -44,7 +44,6 @@ class DescribeConfigsResult:
 class DescribeConfigsResponse(Response):
     """Configurations of each topic or broker."""
 
-    KEY, VERSIONS, FLEXIBLE = 32, "1-4", "4+"
     throttle_time_ms: int = wire(INT32, "0+")
     results: list[DescribeConfigsResult] = wire(array(DescribeConfigsResult), "0+")
 

@@ -38,7 +38,6 @@ class TopicResponse:
 class DescribeProducersResponse(Response):
     """Producers of each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 61, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     topics: list[TopicResponse] = wire(array(TopicResponse), "0+")
 

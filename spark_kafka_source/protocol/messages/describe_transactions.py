@@ -30,7 +30,6 @@ class TransactionState:
 class DescribeTransactionsResponse(Response):
     """State of each transaction."""
 
-    KEY, VERSIONS, FLEXIBLE = 65, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     transaction_states: list[TransactionState] = wire(array(TransactionState), "0+")
 

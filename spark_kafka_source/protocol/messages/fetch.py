@@ -92,7 +92,6 @@ class NodeEndpoint:
 class FetchResponse(Response):
     """Records of partitions. The last batch of a partition is often cut."""
 
-    KEY, VERSIONS, FLEXIBLE = 1, "4-18", "12+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "7+", ignorable=True)
     session_id: int = wire(INT32, "7+")

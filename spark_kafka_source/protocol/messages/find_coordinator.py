@@ -20,7 +20,6 @@ class Coordinator:
 class FindCoordinatorResponse(Response):
     """Coordinator of one key, or from v4 on of each key."""
 
-    KEY, VERSIONS, FLEXIBLE = 10, "0-6", "3+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "0-3")
     error_message: str | None = wire(STRING, "1-3", nullable="1-3", ignorable=True)

@@ -25,7 +25,6 @@ class ListedGroup:
 class ListGroupsResponse(Response):
     """Groups that this broker coordinates."""
 
-    KEY, VERSIONS, FLEXIBLE = 16, "0-5", "3+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "0+")
     groups: list[ListedGroup] = wire(array(ListedGroup), "0+")
@@ -70,7 +69,6 @@ class DescribedGroup:
 class DescribeGroupsResponse(Response):
     """Description of each group."""
 
-    KEY, VERSIONS, FLEXIBLE = 15, "0-6", "5+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     groups: list[DescribedGroup] = wire(array(DescribedGroup), "0+")
 
@@ -97,7 +95,6 @@ class DeletableGroupResult:
 class DeleteGroupsResponse(Response):
     """Results for each group."""
 
-    KEY, VERSIONS, FLEXIBLE = 42, "0-3", "2+"
     throttle_time_ms: int = wire(INT32, "0+")
     results: list[DeletableGroupResult] = wire(array(DeletableGroupResult), "0+")
 
@@ -132,7 +129,6 @@ class OffsetDeleteResponseTopic:
 class OffsetDeleteResponse(Response):
     """Results for the group and for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 47, "0", "none"
     error_code: int = wire(INT16, "0+")
     throttle_time_ms: int = wire(INT32, "0+", ignorable=True)
     topics: list[OffsetDeleteResponseTopic] = wire(array(OffsetDeleteResponseTopic), "0+")

@@ -29,7 +29,6 @@ class OffsetCommitResponseTopic:
 class OffsetCommitResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 8, "2-10", "8+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
     topics: list[OffsetCommitResponseTopic] = wire(array(OffsetCommitResponseTopic), "0+")
 
@@ -122,7 +121,6 @@ class OffsetFetchResponseGroup:
 class OffsetFetchResponse(Response):
     """Offsets of one group, or from v8 on of each group."""
 
-    KEY, VERSIONS, FLEXIBLE = 9, "1-10", "6+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
     topics: list[OffsetFetchResponseTopic] = wire(array(OffsetFetchResponseTopic), "0-7")
     error_code: int = wire(INT16, "2-7", ignorable=True)

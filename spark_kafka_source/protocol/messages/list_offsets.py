@@ -48,7 +48,6 @@ class ListOffsetsTopicResponse:
 class ListOffsetsResponse(Response):
     """Offsets found."""
 
-    KEY, VERSIONS, FLEXIBLE = 2, "1-11", "6+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
     topics: list[ListOffsetsTopicResponse] = wire(array(ListOffsetsTopicResponse), "0+")
 
@@ -85,5 +84,5 @@ class ListOffsetsRequest(Request[ListOffsetsResponse]):
 
     def need(self) -> Need | None:
         """Return the need of the special timestamp that came last into Kafka, if there is one."""
-        asked = {each.timestamp for topic in self.topics for each in topic.partitions}
-        return max((_NEEDS[each] for each in asked & _NEEDS.keys()), default=None)
+        asked = {partition.timestamp for topic in self.topics for partition in topic.partitions}
+        return max((_NEEDS[timestamp] for timestamp in asked & _NEEDS.keys()), default=None)

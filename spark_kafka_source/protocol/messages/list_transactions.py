@@ -17,7 +17,6 @@ class TransactionState:
 class ListTransactionsResponse(Response):
     """Transactional ids that this broker coordinates and that pass the filters."""
 
-    KEY, VERSIONS, FLEXIBLE = 66, "0-2", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
     unknown_state_filters: list[str] = wire(array(STRING), "0+")

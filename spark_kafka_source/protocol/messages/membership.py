@@ -23,7 +23,6 @@ class JoinGroupResponseMember:
 class JoinGroupResponse(Response):
     """New generation, after all members have joined. Only the leader gets the list of members."""
 
-    KEY, VERSIONS, FLEXIBLE = 11, "0-9", "6+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
     error_code: int = wire(INT16, "0+")
     generation_id: int = wire(INT32, "0+", default=-1)
@@ -62,7 +61,6 @@ class JoinGroupRequest(Request[JoinGroupResponse]):
 class SyncGroupResponse(Response):
     """Assignment of this member, made by the leader."""
 
-    KEY, VERSIONS, FLEXIBLE = 14, "0-5", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "0+")
     protocol_type: str | None = wire(STRING, "5+", nullable="5+", default=None, ignorable=True)
@@ -96,7 +94,6 @@ class SyncGroupRequest(Request[SyncGroupResponse]):
 class HeartbeatResponse(Response):
     """Answer that says whether the generation is still current."""
 
-    KEY, VERSIONS, FLEXIBLE = 12, "0-4", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "0+")
 
@@ -125,7 +122,6 @@ class MemberResponse:
 class LeaveGroupResponse(Response):
     """Result, or from v3 on results for each member."""
 
-    KEY, VERSIONS, FLEXIBLE = 13, "0-5", "4+"
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     error_code: int = wire(INT16, "0+")
     members: list[MemberResponse] = wire(array(MemberResponse), "3+")
@@ -160,7 +156,7 @@ class TopicPartitions:
 
 @message
 class Assignment:
-    """Partitions that a member shall own, as far as it may own them by now."""
+    """Target partitions that no other member still owns."""
 
     topic_partitions: list[TopicPartitions] = wire(array(TopicPartitions), "0+")
 
@@ -169,7 +165,6 @@ class Assignment:
 class ConsumerGroupHeartbeatResponse(Response):
     """Epoch of the member, and its assignment if that has changed."""
 
-    KEY, VERSIONS, FLEXIBLE = 68, "0-1", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
     error_message: str | None = wire(STRING, "0+", nullable="0+", default=None)

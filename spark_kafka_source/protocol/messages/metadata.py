@@ -48,7 +48,6 @@ class MetadataResponseTopic:
 class MetadataResponse(Response):
     """Cluster, as one broker knows it."""
 
-    KEY, VERSIONS, FLEXIBLE = 3, "0-13", "9+"
     throttle_time_ms: int = wire(INT32, "3+", ignorable=True)
     brokers: list[MetadataResponseBroker] = wire(array(MetadataResponseBroker), "0+")
     cluster_id: str | None = wire(STRING, "2+", nullable="2+", default=None, ignorable=True)

@@ -26,7 +26,6 @@ class OffsetForLeaderTopicResult:
 class OffsetForLeaderEpochResponse(Response):
     """End of each epoch."""
 
-    KEY, VERSIONS, FLEXIBLE = 23, "2-4", "4+"
     throttle_time_ms: int = wire(INT32, "2+", ignorable=True)
     topics: list[OffsetForLeaderTopicResult] = wire(array(OffsetForLeaderTopicResult), "0+")
 

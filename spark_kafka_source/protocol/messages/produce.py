@@ -74,7 +74,6 @@ class NodeEndpoint:
 class ProduceResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 0, "3-13", "9+"
     responses: list[TopicProduceResponse] = wire(array(TopicProduceResponse), "0+")
     throttle_time_ms: int = wire(INT32, "1+", ignorable=True)
     node_endpoints: list[NodeEndpoint] = wire(array(NodeEndpoint), "10+", tag=0, tagged="10+")
@@ -117,7 +116,6 @@ class ProduceRequest(Request[ProduceResponse]):
 class InitProducerIdResponse(Response):
     """Producer id and its epoch."""
 
-    KEY, VERSIONS, FLEXIBLE = 22, "0-5", "2+"
     throttle_time_ms: int = wire(INT32, "0+", ignorable=True)
     error_code: int = wire(INT16, "0+")
     producer_id: int = wire(INT64, "0+", default=-1)

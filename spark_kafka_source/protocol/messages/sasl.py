@@ -8,7 +8,6 @@ from spark_kafka_source.protocol.wire import BYTES, INT16, INT64, STRING
 class SaslHandshakeResponse(Response):
     """Answer that says whether the mechanism is enabled, and lists the enabled mechanisms."""
 
-    KEY, VERSIONS, FLEXIBLE = 17, "0-1", "none"
     error_code: int = wire(INT16, "0+")
     mechanisms: list[str] = wire(array(STRING), "0+")
 
@@ -25,7 +24,6 @@ class SaslHandshakeRequest(Request[SaslHandshakeResponse]):
 class SaslAuthenticateResponse(Response):
     """Next message of the broker. The last one has the lifetime of the session (0: unlimited)."""
 
-    KEY, VERSIONS, FLEXIBLE = 36, "0-2", "2+"
     error_code: int = wire(INT16, "0+")
     error_message: str | None = wire(STRING, "0+", nullable="0+")
     auth_bytes: bytes = wire(BYTES, "0+", secret=True)

@@ -10,7 +10,6 @@ from spark_kafka_source.protocol.wire import BOOLEAN, BYTES, INT8, INT16, INT32,
 class GetTelemetrySubscriptionsResponse(Response):
     """Metrics that the broker wants. The id of the client is new if the request had none."""
 
-    KEY, VERSIONS, FLEXIBLE = 71, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
     client_instance_id: uuid.UUID = wire(UUID, "0+")
@@ -34,7 +33,6 @@ class GetTelemetrySubscriptionsRequest(Request[GetTelemetrySubscriptionsResponse
 class PushTelemetryResponse(Response):
     """Result of a push."""
 
-    KEY, VERSIONS, FLEXIBLE = 72, "0", "0+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
 

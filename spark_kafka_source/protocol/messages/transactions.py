@@ -32,7 +32,6 @@ class AddPartitionsToTxnTopicResult:
 class AddPartitionsToTxnResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 24, "0-3", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
     results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = wire(
         array(AddPartitionsToTxnTopicResult), "0-3"
@@ -62,7 +61,6 @@ class AddPartitionsToTxnRequest(Request[AddPartitionsToTxnResponse]):
 class AddOffsetsToTxnResponse(Response):
     """Answer that says whether the group's offsets are in the transaction."""
 
-    KEY, VERSIONS, FLEXIBLE = 25, "0-4", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
 
@@ -82,7 +80,6 @@ class AddOffsetsToTxnRequest(Request[AddOffsetsToTxnResponse]):
 class EndTxnResponse(Response):
     """Answer that says whether the end is decided. From v5 on it has the next id and epoch."""
 
-    KEY, VERSIONS, FLEXIBLE = 26, "0-5", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
     error_code: int = wire(INT16, "0+")
     producer_id: int = wire(INT64, "5+", default=-1, ignorable=True)
@@ -123,7 +120,6 @@ class TxnOffsetCommitResponseTopic:
 class TxnOffsetCommitResponse(Response):
     """Results for each partition."""
 
-    KEY, VERSIONS, FLEXIBLE = 28, "0-6", "3+"
     throttle_time_ms: int = wire(INT32, "0+")
     topics: list[TxnOffsetCommitResponseTopic] = wire(array(TxnOffsetCommitResponseTopic), "0+")
 

@@ -1,7 +1,7 @@
 """The columns of a DataFrame that are written, and their types.
 
-Spark's own connector takes the same columns by the same rules, except `timestamp`, which it
-ignores.
+Spark's own connector takes the same columns by the same rules, with two exceptions: it ignores
+`timestamp`, and in silence a column such as `Key`.
 """
 
 import inspect
@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source.errors import ConfigurationError, LocalError, listed
+from spark_kafka_source.producer.given_columns import refuse_other_case
 from spark_kafka_source.records import ColumnTypeError
 from spark_kafka_source.typed import TypedWrite, TypedWriteConfig, plan_writes
 
@@ -40,7 +41,7 @@ _HEADER_FIELDS = ("key", "value")
 _BYTES_ALONE = TypedWriteConfig()
 
 
-class SchemaError(LocalError):
+class MissingColumnError(LocalError):
     """A DataFrame lacks a column that a write needs."""
 
 
@@ -61,13 +62,15 @@ class SinkColumns:
     ) -> "SinkColumns":
         """Return the columns of a schema. `topic` is the option, which goes before the column.
 
-        Raises `SchemaError` or `ColumnTypeError` for columns that cannot be written, and
+        Raises `MissingColumnError` without values, `UnknownColumnError` for a column such as `Key`,
+        which would be left out, `ColumnTypeError` for a type that cannot be written, and
         `ConfigurationError` if neither the option nor a column gives the topic. Looks up the
         schemas of encoded columns, and raises the errors of `plan_writes`.
         """
         names = schema.fieldNames()
-        wanted = _TYPES.keys() - ({"topic"} if topic is not None else set())
-        places = {name: names.index(name) for name in _TYPES if name in wanted and name in names}
+        known = _TYPES.keys() - ({"topic"} if topic is not None else set())
+        refuse_other_case(names, known)
+        places = {name: names.index(name) for name in _TYPES if name in known and name in names}
         if topic is None and "topic" not in places:
             raise ConfigurationError(
                 "topic",
@@ -75,11 +78,11 @@ class SinkColumns:
                 "Give the option, or the column",
             )
         if "value" not in places:
-            raise SchemaError(
+            raise MissingColumnError(
                 "There is no column 'value', which becomes the records' values: there are "
-                f"{listed(names)}. Rename one; names count as they are written"
+                f"{listed(names)}. Rename one"
             )
-        encoded = {each.part for each in typed.parts}
+        encoded = {part.part for part in typed.parts}
         for name, place in places.items():
             if name not in encoded:
                 _check_type(name, schema.fields[place].dataType)
@@ -109,26 +112,26 @@ def arrow_type(kind: DataType) -> pa.DataType:
     return to_arrow(kind, timezone="UTC") if "timezone" in known else to_arrow(kind)
 
 
-def _check_type(name: str, found: DataType) -> None:
-    if not any(_is_same(found, wanted) for wanted in _TYPES[name]):
-        expected = " or ".join(each.simpleString() for each in _TYPES[name])
-        raise ColumnTypeError(name, found.simpleString(), expected)
+def _check_type(name: str, kind: DataType) -> None:
+    if not any(_is_same(kind, allowed) for allowed in _TYPES[name]):
+        expected = " or ".join(allowed.simpleString() for allowed in _TYPES[name])
+        raise ColumnTypeError(name, kind.simpleString(), expected)
 
 
-def _is_same(found: DataType, wanted: DataType) -> bool:
+def _is_same(kind: DataType, allowed: DataType) -> bool:
     """Whether the types are equal, whatever is nullable, and whatever the case of field names.
 
     A string may have any collation.
     """
-    if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
-        return _is_same(found.elementType, wanted.elementType)
-    if isinstance(found, StructType) and isinstance(wanted, StructType):
-        names = [[each.lower() for each in one.fieldNames()] for one in (found, wanted)]
+    if isinstance(kind, ArrayType) and isinstance(allowed, ArrayType):
+        return _is_same(kind.elementType, allowed.elementType)
+    if isinstance(kind, StructType) and isinstance(allowed, StructType):
+        names = [[name.lower() for name in struct.fieldNames()] for struct in (kind, allowed)]
         return names[0] == names[1] and all(
-            _is_same(one.dataType, other.dataType)
-            for one, other in zip(found.fields, wanted.fields, strict=True)
+            _is_same(field.dataType, other.dataType)
+            for field, other in zip(kind.fields, allowed.fields, strict=True)
         )
-    return type(found) is type(wanted)
+    return type(kind) is type(allowed)
 
 
 def _with_known_fields(headers: pa.Array) -> pa.Array:

@@ -7,12 +7,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from spark_kafka_source.errors import ConfigurationError, listed
-from spark_kafka_source.settings import Settings, nearest
-from spark_kafka_source.spark.sink.columns import SchemaError, arrow_type
+from spark_kafka_source.options.declaration import Settings
+from spark_kafka_source.options.unknown import nearest
+from spark_kafka_source.spark.sink.columns import MissingColumnError, arrow_type
 from spark_kafka_source.typed import WRITE_OPTIONS, TypedWrite, TypedWriteConfig, plan_writes
 
 _TOPIC = "topic"
-_KNOWN = WRITE_OPTIONS | {_TOPIC}
+_KNOWN = {name.lower(): name for name in (*WRITE_OPTIONS, _TOPIC)}
 
 
 def encode(frame: DataFrame, options: Mapping[str, object]) -> DataFrame:
@@ -22,26 +23,26 @@ def encode(frame: DataFrame, options: Mapping[str, object]) -> DataFrame:
 
     `options` are the sink's options for typed values, and `topic`, which names the subject. This
     call looks up or registers the schemas, once. Tasks need no registry. Raises
-    `ConfigurationError` for an option that cannot be used, `SchemaError` for a missing column, and
-    the errors of the registry. A row that does not fit its schema fails its task with
+    `ConfigurationError` for an option that cannot be used, `MissingColumnError`, and the
+    errors of the registry. A row that does not fit its schema fails its task with
     `UnencodableRowError`.
     """
     texts = {name.lower(): _text(value) for name, value in options.items()}
-    for name in texts.keys() - _KNOWN:
+    for name in texts.keys() - _KNOWN.keys():
         raise _unknown(name)
     config = TypedWriteConfig.from_settings(Settings(texts))
     if not config.parts:
         raise ConfigurationError("value.format", "is missing", "Give avro, json or protobuf")
     kinds = {}
-    for each in config.parts:
-        if each.part not in frame.columns:
-            found = f"There is no column {each.part!r}, which '{each.option('format')}' is for"
-            raise SchemaError(f"{found}: there are {listed(frame.columns)}")
-        kinds[each.part] = arrow_type(frame.schema[each.part].dataType)
+    for part in config.parts:
+        if part.part not in frame.columns:
+            found = f"There is no column {part.part!r}, which '{part.option('format')}' is for"
+            raise MissingColumnError(f"{found}: there are {listed(frame.columns)}")
+        kinds[part.part] = arrow_type(frame.schema[part.part].dataType)
     planned = plan_writes(config, kinds, texts.get(_TOPIC))
     fields = [
-        StructField(each.name, BinaryType()) if each.name in planned else each
-        for each in frame.schema.fields
+        StructField(field.name, BinaryType()) if field.name in planned else field
+        for field in frame.schema.fields
     ]
     return frame.mapInArrow(_encoding(planned), StructType(fields))
 
@@ -64,6 +65,6 @@ def _text(value: object) -> str:
 
 
 def _unknown(name: str) -> ConfigurationError:
-    near = nearest(name, _KNOWN)
+    near = nearest(name, _KNOWN.values())
     expected = f"Did you mean '{near}'?" if near else "It takes only options for typed values"
     return ConfigurationError(name, "is no option of 'encode'", expected)

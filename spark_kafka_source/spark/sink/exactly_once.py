@@ -16,11 +16,11 @@ from spark_kafka_source.exactly_once import (
     Commits,
     Content,
     Names,
+    PreparedWrite,
     ReplayCheck,
     Slot,
-    Story,
-    Telling,
-    Work,
+    StepRunner,
+    Steps,
     Worker,
     chosen_timeout_ms,
     leased,
@@ -37,13 +37,19 @@ from spark_kafka_source.producer import (
     TransactionStateError,
     generation_of,
 )
-from spark_kafka_source.spark.kept import Kept
-from spark_kafka_source.spark.sink.amount import FINGERPRINTS
-from spark_kafka_source.spark.sink.attempt import Attempt, Written
-from spark_kafka_source.spark.sink.guarantee import Begun, Guarantee, Messages
+from spark_kafka_source.spark.pool import Pool
+from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS
+from spark_kafka_source.spark.sink.guarantee import (
+    Attempt,
+    Begun,
+    Guarantee,
+    Messages,
+    Written,
+    kept_clients,
+    kept_producers,
+)
 from spark_kafka_source.spark.sink.options import SinkOptions
-from spark_kafka_source.spark.sink.producers import kept_clients, kept_producers
-from spark_kafka_source.spark.sink.workers import Writing, workers
+from spark_kafka_source.spark.sink.run_workers import Writing, run_workers
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -110,9 +116,9 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         """Begin this attempt's transaction."""
         worker = self._worker(attempt)
         try:
-            slot = self._told(worker, attempt, worker.begin(attempt.batch_id or 0))
+            slot = self._run(worker, attempt, worker.begin(attempt.batch_id or 0))
         except BaseException as error:
-            workers.forget(self._writing(attempt))
+            run_workers.forget(self._writing(attempt))
             if isinstance(error, KafkaError):
                 raise refused_timeout(error, worker.transaction_timeout_ms) from error
             raise
@@ -124,13 +130,13 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         """Begin in another slot, if brokers refuse the epoch of this one. Else raise the error.
 
         The earlier transaction under the id is still open. If the first rows for other brokers
-        have begun the next one meanwhile, nobody decides on that.
+        have begun the next one meanwhile, no driver decides about it.
         """
         if not _is_refusal(error):
             raise error
         worker, refused = begun.worker, begun.slot
         logger.info("%s is not used again: %s", refused.transactional_id, error)
-        begun.slot = self._told(worker, begun.attempt, worker.begin_anew(refused))
+        begun.slot = self._run(worker, begun.attempt, worker.replace_refused(refused))
         begun.producer.begin_at(worker.beginning(begun.slot))
 
     def _worker(self, attempt: Attempt) -> Worker:
@@ -147,20 +153,20 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
                 servers = self.config.client.bootstrap_servers
                 owner = leased(names.prefix, generation.name, *sorted(map(str, servers)))
                 worker = Worker(names, names.space, generation, timeout_ms, owner)
-                Telling(client, names, generation).tell(worker.look(batch))
+                StepRunner(client, names, generation).run(worker.look(batch))
                 return worker
 
-        return workers.of(self._writing(attempt), make)
+        return run_workers.of(self._writing(attempt), make)
 
-    def _told(self, worker: Worker, attempt: Attempt, story: Story[Slot]) -> Slot:
-        """Tell a story of a worker, and return the slot. Usually it asks nobody."""
+    def _run(self, worker: Worker, attempt: Attempt, steps: Steps[Slot]) -> Slot:
+        """Run the steps of a worker, and return the slot. Usually they need no request."""
         try:
-            first = next(story)
+            first = next(steps)
         except StopIteration as end:
             return cast(Slot, end.value)
         names, timeout_ms = self._names(attempt), worker.transaction_timeout_ms
         with kept_clients.lent(self.config.client) as client:
-            return Telling(client, names, worker.generation, timeout_ms).tell(story, first)
+            return StepRunner(client, names, worker.generation, timeout_ms).run(steps, first)
 
     def _writing(self, attempt: Attempt) -> Writing:
         run_id = attempt.run_id or self.write_id
@@ -210,7 +216,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             except Exception as error:
                 logger.info("A transaction is left to its timeout: %s", error)
 
-        workers.forget(self._writing(begun.attempt))
+        run_workers.forget(self._writing(begun.attempt))
         thread = threading.Thread(target=abort, name="aborting", daemon=True)
         thread.start()
         thread.join(_LAST_WORDS_SECONDS)
@@ -220,7 +226,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
 
     def commit(self, messages: Messages, batch_id: int | None) -> None:
         """Decide that these attempts make up the micro-batch, and end their transactions."""
-        written = [each for each in messages if each is not None]
+        written = [task for task in messages if task is not None]
         if not written:
             return
         batch = _batch(written[0].attempt, batch_id)
@@ -233,9 +239,9 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             elif (where := _where(written)) is None:
                 commits.commit_nothing(batch, self._content(written), self.write)
             else:
-                seen = frozenset(each.seen for each in written if each.prepared is not None)
+                seen = frozenset(task.seen for task in written if task.prepared is not None)
                 content = self._content(written)
-                work = Work(batch, tuple(prepared), where, seen, content, self.write)
+                work = PreparedWrite(batch, tuple(prepared), where, seen, content, self.write)
                 commits.commit(work)
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
@@ -245,7 +251,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         computed, Spark tells the writer that they end, and does not pass on its message. If no
         task has sent a message, the run of a stream is not known; then the next run aborts them.
         """
-        written = [each for each in messages if each is not None]
+        written = [task for task in messages if task is not None]
         batch = _batch(written[0].attempt, batch_id) if written else None
         if batch is None and batch_id is not None:
             return
@@ -258,7 +264,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
                 commits.abort(batch, _prepared(written), _where(written))
 
     def _mark_aborted(self, attempt: Attempt) -> None:
-        """Tell the attempts of a plain batch that still write that nobody will commit them."""
+        """Tell the attempts of a plain batch that still write: they will not be committed."""
         transactional_id = self._names(attempt).aborted_id(self.write_id)
         try:
             with KafkaClient(self.config.client) as client:
@@ -274,27 +280,27 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         return Names(prefix_of_query(attempt.query_id or self.write_id))
 
     def _committing(self, written: Sequence[Written]) -> "_Committing":
-        """Return what a driver commits for. It follows the generation of its tasks.
+        """Return the query that a driver commits for. The generation is that of its tasks.
 
         Some of them may have begun before an upgrade of the brokers, which serve both generations.
         """
         attempt = written[0].attempt if written else Attempt(0, 0)
-        tasks = {each.generation for each in written if each.prepared is not None}
+        tasks = {task.generation for task in written if task.prepared is not None}
         generation = Generation.SECOND if tasks == {Generation.SECOND} else Generation.FIRST
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
         return _Committing(self.config.client, names, run_id, generation, self.caution)
 
     def _content(self, written: Sequence[Written]) -> Content:
         """Return the amount of all rows. A task without rows has no fingerprint."""
-        rows = sum(each.row_count for each in written)
-        size = sum(each.byte_count for each in written)
+        rows = sum(task.row_count for task in written)
+        size = sum(task.byte_count for task in written)
         if self.caution.check is not ReplayCheck.CONTENTS:
             return Content(rows, size)
-        return Content(rows, size, sum(each.fingerprint or 0 for each in written) % FINGERPRINTS)
+        return Content(rows, size, sum(task.fingerprint or 0 for task in written) % FINGERPRINTS)
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
-    return [each.prepared for each in written if each.prepared is not None]
+    return [task.prepared for task in written if task.prepared is not None]
 
 
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
@@ -302,18 +308,18 @@ def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
 
     The run tells a replay from a second write of the same micro-batch.
     """
-    found = attempt.batch_id if batch_id is None else batch_id
-    if attempt.query_id is None and found is None:
+    known_id = attempt.batch_id if batch_id is None else batch_id
+    if attempt.query_id is None and known_id is None:
         return None
-    if attempt.query_id is None or found is None:
-        known = f"the query is {attempt.query_id}, and the micro-batch {found}"
+    if attempt.query_id is None or known_id is None:
+        known = f"the query is {attempt.query_id}, and the micro-batch {known_id}"
         raise UnknownBatchError(f"Spark tells a task too little to write exactly once: {known}")
     if attempt.run_id is None or not _is_uuid(attempt.run_id):
         raise UnknownBatchError(
             f"The job group is {attempt.run_id!r}, where Spark has the id of the query's run, "
             "which writing exactly once needs: do not call 'setJobGroup' within foreachBatch"
         )
-    return BatchId(attempt.query_id, attempt.run_id, found)
+    return BatchId(attempt.query_id, attempt.run_id, known_id)
 
 
 def _is_uuid(text: str) -> bool:
@@ -325,7 +331,7 @@ def _is_uuid(text: str) -> bool:
 
 def _where(written: Sequence[Written]) -> TopicPartition | None:
     """Return a partition that exists, since its topic was written to; None without rows."""
-    topics = [each.topic for each in written if each.topic is not None]
+    topics = [task.topic for task in written if task.topic is not None]
     return TopicPartition(min(topics), 0) if topics else None
 
 
@@ -365,7 +371,7 @@ class _Committing:
         return Commits(KafkaClient(self.client), self.names, self.generation, self.caution)
 
 
-kept_commits: Kept[_Committing, Commits] = Kept(_Committing.begin, Commits.close)
+kept_commits: Pool[_Committing, Commits] = Pool(_Committing.begin, Commits.close)
 """The driver's memory and connections, kept from one micro-batch to the next."""
 
 

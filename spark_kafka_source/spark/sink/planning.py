@@ -8,10 +8,9 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.spark.redaction import hiding
-from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
-from spark_kafka_source.spark.sink.guarantee import Guarantee
+from spark_kafka_source.spark.sink.guarantee import AtLeastOnce, Guarantee
 from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.typed import TypedWriteConfig
@@ -21,8 +20,8 @@ def planned_writer(schema: StructType, options: SinkOptions) -> KafkaWriter:
     """Return the writer of a query with these columns. Raises `ConfigurationError`."""
     columns = _columns(schema.json(), options)
     # Tasks need no registry, so its passwords stay here.
-    told = replace(options, typed=TypedWriteConfig())
-    return KafkaWriter(told, columns, _guarantee(options))
+    without_registry = replace(options, typed=TypedWriteConfig())
+    return KafkaWriter(without_registry, columns, _guarantee(options))
 
 
 @lru_cache(maxsize=8)

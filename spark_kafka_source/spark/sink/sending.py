@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import ReplayCheck
+from spark_kafka_source.options.kinds import TOPIC_NAME, TOPIC_NAMES
 from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
-from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES
-from spark_kafka_source.spark.sink.amount import FINGERPRINTS, fingerprint_of, size_of
+from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.spark.sink.options import SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
@@ -72,7 +72,7 @@ class Sending:
         if names.null_count:
             row = pc.index(names.is_null(), True).as_py()
             raise null_topic(self._place(self.row_count + row))
-        bad = [each for each in pc.unique(names).to_pylist() if not re.fullmatch(TOPIC_NAME, each)]
+        bad = [name for name in pc.unique(names).to_pylist() if not re.fullmatch(TOPIC_NAME, name)]
         if bad:
             among = pc.is_in(names, value_set=pa.array(bad, names.type))
             rows = pc.indices_nonzero(among).to_pylist()
@@ -88,9 +88,9 @@ class Sending:
 
     def _raise(self, first_row: int, error: KafkaError | None) -> None:
         if isinstance(error, RefusedRowsError):
-            found = error.counted_from(first_row)
+            refused = error.counted_from(first_row)
             detail = f"{error.detail or ''} (counted within {self._part})".strip()
-            raise RefusedRowsError(found.error, found.what, detail, found.rows)
+            raise RefusedRowsError(refused.error, refused.what, detail, refused.rows)
         if error is not None:
             raise error
 

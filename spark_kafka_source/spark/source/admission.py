@@ -47,7 +47,7 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class LimitsWithAvailableNow(Enum):
-    """The values of `limitsWithAvailableNow`: what is said of limits before Spark 4.2."""
+    """The values of `limitsWithAvailableNow`: whether a start warns of limits before Spark 4.2."""
 
     WARN = "each start warns that a run with AvailableNow ends after one limited micro-batch"
     ACCEPT = "nothing is said"

@@ -12,11 +12,11 @@ from spark_kafka_source.errors import ConfigurationError, listed
 from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.bounds import AtTimestamp, Bound, Extreme, Given, NamedBound
-from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.progress import Progress
+from spark_kafka_source.spark.source.tasks import KafkaInputPartition, plan_tasks, read_ranges
 
 logger = logging.getLogger(__name__)
 
@@ -58,22 +58,22 @@ class KafkaBatchReader(DataSourceReader):
 
     def _bind(self, planner: OffsetPlanner, latest: Offsets) -> tuple[Offsets, Offsets]:
         if isinstance(self._starting.bound, Given):
-            for each, start in self._starting.bound.offsets.items():
-                if start > latest.get(each, start):
-                    raise start_after_end(each, start, latest[each], resolved=True)
+            for partition, start in self._starting.bound.offsets.items():
+                if start > latest.get(partition, start):
+                    raise start_after_end(partition, start, latest[partition], resolved=True)
         if isinstance(self._ending.bound, AtTimestamp):
             _warn_of_order(planner, self._ending.option, latest)
         starts = planner.resolve(self._starting, latest)
         ends = planner.resolve(self._ending, latest)
-        for each in sorted(ends):
-            if starts[each] > ends[each]:
-                raise start_after_end(each, starts[each], ends[each], resolved=True)
+        for partition in sorted(ends):
+            if starts[partition] > ends[partition]:
+                raise start_after_end(partition, starts[partition], ends[partition], resolved=True)
         return starts, ends
 
 
 def _warn_of_order(planner: OffsetPlanner, option: str, latest: Offsets) -> None:
     """Warn of topics in which a record of an earlier time may come after the end."""
-    names = sorted({each.topic for each in latest})
+    names = sorted({partition.topic for partition in latest})
     ordered = planner.client.run(log_append_topics(planner.client, names))
     unordered = [name for name in names if name not in ordered]
     if unordered:
@@ -103,11 +103,15 @@ def _check_bounds(starting: Bound, ending: Bound) -> None:
     # Which partitions a whole topic has, brokers know.
     whole = {*starting.whole_topics, *ending.whole_topics}
     starts, ends = (
-        {each: offset for each, offset in bound.offsets.items() if each.topic not in whole}
+        {
+            partition: offset
+            for partition, offset in bound.offsets.items()
+            if partition.topic not in whole
+        }
         for bound in (starting, ending)
     )
     if starts.keys() != ends.keys():
         raise partitions_differ(starts, ends)
-    for each, start in starts.items():
-        if 0 <= ends[each] < start:
-            raise start_after_end(each, start, ends[each], resolved=False)
+    for partition, start in starts.items():
+        if 0 <= ends[partition] < start:
+            raise start_after_end(partition, start, ends[partition], resolved=False)

@@ -6,8 +6,8 @@ from enum import Enum
 from functools import partial
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.spark.declaration import Option, Use
-from spark_kafka_source.spark.kinds import Texts, if_given, one_of, parsed
+from spark_kafka_source.options.declaration import Option, Settings, Use
+from spark_kafka_source.options.kinds import if_given, one_of, parsed
 from spark_kafka_source.spark.source.offsets import (
     OFFSETS_EXAMPLE,
     Offsets,
@@ -37,7 +37,11 @@ class Given:
         """Return all offsets. `partitions` are all that the query reads."""
         whole = self.whole_topics
         return {
-            **{each: whole[each.topic] for each in partitions if each.topic in whole},
+            **{
+                partition: whole[partition.topic]
+                for partition in partitions
+                if partition.topic in whole
+            },
             **self.offsets,
         }
 
@@ -170,38 +174,39 @@ ENDING = (*_ENDING_TIMES, _ENDING_OFFSETS)
 """The options of `ending_bound`."""
 
 
-def starting_bound(texts: Texts) -> NamedBound | None:
+def starting_bound(settings: Settings) -> NamedBound | None:
     """Return the bound of the first of these options that is given; None if none is.
 
-    `startingTimestamp`, `startingOffsetsByTimestamp`, `startingOffsets`. `texts` have lower-case
-    names. Raises `ConfigurationError` for a bad value.
+    `startingTimestamp`, `startingOffsetsByTimestamp`, `startingOffsets`. Raises
+    `ConfigurationError` for a bad value.
     """
-    found = _at_time(_STARTING_TIMES, texts, _STRATEGY.of(texts))
-    if found:
-        return found
-    if texts.get(_STARTING_OFFSETS.name.lower(), "").strip().lower() == "committed":
-        return NamedBound(_STARTING_OFFSETS.name, Committed(_COMMITTED_STRATEGY.of(texts)))
-    return _at_offsets(_STARTING_OFFSETS, texts)
+    bound = _at_time(_STARTING_TIMES, settings, _STRATEGY.of(settings))
+    if bound:
+        return bound
+    if settings.text(_STARTING_OFFSETS.name).strip().lower() == "committed":
+        return NamedBound(_STARTING_OFFSETS.name, Committed(_COMMITTED_STRATEGY.of(settings)))
+    return _at_offsets(_STARTING_OFFSETS, settings)
 
 
-def ending_bound(texts: Texts) -> NamedBound | None:
+def ending_bound(settings: Settings) -> NamedBound | None:
     """Return the bound of the first of these options that is given; None if none is.
 
     `endingTimestamp`, `endingOffsetsByTimestamp`, `endingOffsets`.
     """
-    return _at_time(_ENDING_TIMES, texts, Extreme.LATEST) or _at_offsets(_ENDING_OFFSETS, texts)
+    at_time = _at_time(_ENDING_TIMES, settings, Extreme.LATEST)
+    return at_time or _at_offsets(_ENDING_OFFSETS, settings)
 
 
 def _at_time(
-    options: Iterable[Option[Offsets | int | None]], texts: Texts, if_none: Extreme | None
+    options: Iterable[Option[Offsets | int | None]], settings: Settings, if_none: Extreme | None
 ) -> NamedBound | None:
-    for each in options:
-        timestamps = each.of(texts)
+    for option in options:
+        timestamps = option.of(settings)
         if timestamps is not None:
-            return NamedBound(each.name, AtTimestamp(timestamps, if_none))
+            return NamedBound(option.name, AtTimestamp(timestamps, if_none))
     return None
 
 
-def _at_offsets(option: Option[Bound | None], texts: Texts) -> NamedBound | None:
-    bound = option.of(texts)
+def _at_offsets(option: Option[Bound | None], settings: Settings) -> NamedBound | None:
+    bound = option.of(settings)
     return None if bound is None else NamedBound(option.name, bound)

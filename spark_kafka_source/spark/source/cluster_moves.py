@@ -23,7 +23,7 @@ class OtherClusterError(LocalError):
         )
 
 
-def has_moved(position: SourceOffset, found: str, moved_to: str | None) -> bool:
+def has_moved(position: SourceOffset, cluster_id: str, moved_to: str | None) -> bool:
     """Whether `position` is of another cluster than `found`, and the query goes on in `found`.
 
     `moved_to` is the option. It names a cluster, so that it can stay set: it allows no other move.
@@ -31,17 +31,17 @@ def has_moved(position: SourceOffset, found: str, moved_to: str | None) -> bool:
     Raises `ConfigurationError` if the option names another cluster than `found`, and
     `OtherClusterError` if the clusters differ and the option is not given.
     """
-    if moved_to is not None and moved_to != found:
+    if moved_to is not None and moved_to != cluster_id:
         raise ConfigurationError(
             MOVED_TO_CLUSTER,
             "is {}, and 'kafka.bootstrap.servers' leads to "
-            + ("the cluster {}" if found else "brokers that give no id of their cluster"),
+            + ("the cluster {}" if cluster_id else "brokers that give no id of their cluster"),
             "Give the id of the cluster that the topics moved to, or leave it out",
             moved_to,
-            *filter(None, [found]),
+            *filter(None, [cluster_id]),
         )
-    if position.initial or not found or position.cluster_id == found:
+    if position.initial or not cluster_id or position.cluster_id == cluster_id:
         return False
     if moved_to is None and position.cluster_id:
-        raise OtherClusterError(position.cluster_id, found)
+        raise OtherClusterError(position.cluster_id, cluster_id)
     return moved_to is not None

@@ -7,8 +7,8 @@ from spark_kafka_source import groups
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
 from spark_kafka_source.net import Conversation, Deadline, refuses_login
+from spark_kafka_source.spark.source.offset_arithmetic import moved
 from spark_kafka_source.spark.source.offsets import Offsets
-from spark_kafka_source.spark.source.planning import moved
 from spark_kafka_source.spark.source.source_offset import SourceOffset
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ METADATA = "spark_kafka_source"
 _COMMIT_TIMEOUT_MS = 5_000
 _PAUSE_AFTER_FAILURE_MS = 10_000
 
-_HOPELESS = {
+_CANNOT_HEAL = {
     error_named(name)
     for name in (
         "GROUP_AUTHORIZATION_FAILED",
@@ -50,7 +50,7 @@ class GroupCommits:
         self._commit = commit
         self._committed: Offsets = {}
         self._quiet_until = Deadline.after_ms(0)
-        self._given_up = False
+        self._has_ended = False
 
     def finished(
         self, position: SourceOffset, metadata: str = METADATA, *, is_last: bool = False
@@ -61,16 +61,16 @@ class GroupCommits:
         """
         offsets = position.offsets
         news = moved(self._committed, offsets)
-        if not news or self._given_up or not (is_last or self._quiet_until.expired):
+        if not news or self._has_ended or not (is_last or self._quiet_until.expired):
             return
         epochs = position.leader_epochs
-        wanted = {
-            where: groups.OffsetAndMetadata(offset, epochs.get(where, -1), metadata)
-            for where, offset in news.items()
+        commits = {
+            partition: groups.OffsetAndMetadata(offset, epochs.get(partition, -1), metadata)
+            for partition, offset in news.items()
         }
         try:
             self._client.run(
-                self._commit(self._client, self._group_id, wanted, timeout_ms=_COMMIT_TIMEOUT_MS)
+                self._commit(self._client, self._group_id, commits, timeout_ms=_COMMIT_TIMEOUT_MS)
             )
         except KafkaError as error:
             self._failed(error)
@@ -82,9 +82,9 @@ class GroupCommits:
         self._committed = {}
 
     def _failed(self, error: KafkaError) -> None:
-        hopeless = isinstance(error, BrokerError) and error.error in _HOPELESS
-        if hopeless or refuses_login(error):
-            self._given_up = True
+        cannot_heal = isinstance(error, BrokerError) and error.error in _CANNOT_HEAL
+        if cannot_heal or refuses_login(error):
+            self._has_ended = True
             logger.error("Offsets are not committed to the group any more: %s", error)
         else:
             self._quiet_until = Deadline.after_ms(_PAUSE_AFTER_FAILURE_MS)

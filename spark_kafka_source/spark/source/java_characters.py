@@ -47,45 +47,45 @@ _CATEGORY = re.compile(
 )
 
 
-def numbered(found: "re.Match[str]") -> str:
+def numbered(match: "re.Match[str]") -> str:
     """Return the character of a match of `NUMBERED`."""
-    if found["control"]:
-        return chr(ord(found["control"]) ^ 64)
-    if found["octal"]:
-        return chr(int(found["octal"], 8))
-    return chr(int(found["two"] or found["any"] or found["four"], 16))
+    if match["control"]:
+        return chr(ord(match["control"]) ^ 64)
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    return chr(int(match["two"] or match["any"] or match["four"], 16))
 
 
 def of_shorthand(letter: str) -> Characters | None:
     r"""Return the characters that `\letter` matches; None if it is not `\d`, `\D` or the like."""
-    taken = _SHORTHANDS.get(letter.lower())
-    return taken if taken is None or letter.islower() else TOPIC_CHARACTERS - taken
+    characters = _SHORTHANDS.get(letter.lower())
+    return characters if characters is None or letter.islower() else TOPIC_CHARACTERS - characters
 
 
 def of_property(name: str) -> Characters | None:
     r"""Return the characters that `\p{name}` matches; None if the name is unknown here."""
-    found = _CATEGORY.fullmatch(name)
-    if found is None:
+    category = _CATEGORY.fullmatch(name)
+    if category is None:
         return _PROPERTIES.get(name)
     return frozenset(
-        each for each in TOPIC_CHARACTERS if unicodedata.category(each).startswith(found[1])
+        char for char in TOPIC_CHARACTERS if unicodedata.category(char).startswith(category[1])
     )
 
 
 def either_case(characters: Characters) -> Characters:
     """Return the characters with the same letters in the other case."""
-    return characters | {each.swapcase() for each in characters & _LETTERS}
+    return characters | {letter.swapcase() for letter in characters & _LETTERS}
 
 
-def as_class(taken: Characters) -> str:
+def as_class(characters: Characters) -> str:
     """Return a class for `re` that matches these and no other characters of a topic's name."""
-    return f"[{''.join(_ranges(sorted(taken)))}]" if taken else r"[^\s\S]"
+    return f"[{''.join(_ranges(sorted(characters)))}]" if characters else r"[^\s\S]"
 
 
-def _ranges(taken: list[str]) -> Iterator[str]:
+def _ranges(characters: list[str]) -> Iterator[str]:
     begin = 0
-    for at, each in enumerate(taken):
-        if at + 1 == len(taken) or ord(taken[at + 1]) > ord(each) + 1:
-            first = re.escape(taken[begin])
-            yield first if begin == at else f"{first}-{re.escape(each)}"
+    for at, char in enumerate(characters):
+        if at + 1 == len(characters) or ord(characters[at + 1]) > ord(char) + 1:
+            first = re.escape(characters[begin])
+            yield first if begin == at else f"{first}-{re.escape(char)}"
             begin = at + 1

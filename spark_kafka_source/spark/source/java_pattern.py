@@ -4,6 +4,7 @@ https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/regex/Pat
 
 A translated pattern matches the same topic names as in Java. A pattern without an equal in `re`,
 or without a sure one, is refused. Python's own `(?P<name>...)` and `(?P=name)` are taken, too.
+The module is long because it is one translator with a method for each construct.
 """
 
 import re
@@ -70,10 +71,10 @@ def compiled(pattern: str) -> "re.Pattern[str]":
 def _unquoted(pattern: str) -> str:
     r"""Return the pattern with an escape for each character between `\Q` and `\E`."""
     return _QUOTED.sub(
-        lambda found: (
-            found[0]
-            if found["text"] is None
-            else "".join(f"\\x{{{ord(each):x}}}" for each in found["text"])
+        lambda match: (
+            match[0]
+            if match["text"] is None
+            else "".join(f"\\x{{{ord(char):x}}}" for char in match["text"])
         ),
         pattern,
     )
@@ -116,7 +117,7 @@ class _Translator:
             )
         if not self._referenced:
             # Without references captures are of no use, and `re` may miscount in atomic groups.
-            translated = ["(?:" if _CAPTURES.match(each) else each for each in translated]
+            translated = ["(?:" if _CAPTURES.match(part) else part for part in translated]
         return "".join(translated)
 
     def _next(self) -> str:
@@ -141,14 +142,14 @@ class _Translator:
         return char
 
     def _accept(self, text: str) -> bool:
-        found = self._pattern.startswith(text, self._at)
-        self._at += len(text) if found else 0
-        return found
+        is_next = self._pattern.startswith(text, self._at)
+        self._at += len(text) if is_next else 0
+        return is_next
 
     def _match(self, expression: "re.Pattern[str]") -> "re.Match[str] | None":
-        found = expression.match(self._pattern, self._at)
-        self._at = found.end() if found else self._at
-        return found
+        match = expression.match(self._pattern, self._at)
+        self._at = match.end() if match else self._at
+        return match
 
     def _enter(self) -> None:
         self._depth += 1
@@ -165,42 +166,42 @@ class _Translator:
         return either_case(frozenset(char))
 
     def _literal(self, char: str) -> str:
-        taken = self._single(char)
-        return re.escape(char) if len(taken) == 1 else as_class(taken)
+        characters = self._single(char)
+        return re.escape(char) if len(characters) == 1 else as_class(characters)
 
     # -- groups ------------------------------------------------------------------------------------
 
     def _begin(self) -> str:
-        found = self._match(_GROUP)
-        if found is None and self._peek() == "?":
+        group = self._match(_GROUP)
+        if group is None and self._peek() == "?":
             what = self._pattern[self._at - 1 : self._at + 3]
             raise PatternError("{} begins no group of Java's", "Use '(?:...)'", what)
-        if found and found["reference"]:
-            return self._repeated(self._reference(f"(?P={found['reference']})"))
-        if found and found["end"]:
-            return self._flagged(found)
-        head = found["plain"] if found else None
+        if group and group["reference"]:
+            return self._repeated(self._reference(f"(?P={group['reference']})"))
+        if group and group["end"]:
+            return self._flagged(group)
+        head = group["plain"] if group else None
         self._push(head or "")
         if head:
             return f"(?{head}"
         self._captured += 1
-        name = found and (found["java"] or found["python"])
+        name = group and (group["java"] or group["python"])
         if name in self._names:
             raise PatternError("two groups have the name {}", "Name one of them otherwise", name)
         if name:
             self._names.add(name)
         return f"(?P<{name}>" if name else "("
 
-    def _flagged(self, found: "re.Match[str]") -> str:
+    def _flagged(self, group: "re.Match[str]") -> str:
         """Read `(?i)`, which holds to the end of the group around it, or `(?i:`, a group."""
-        on, off = frozenset(found["on"]), frozenset(found["off"] or "")
+        on, off = frozenset(group["on"]), frozenset(group["off"] or "")
         if not on | off:
             raise PatternError("a group of flags has none", "Leave it out")
-        if found["end"] == ":":
+        if group["end"] == ":":
             self._push(":")
         self._flags = (self._flags | on) - off
         self._unicode_case = self._unicode_case or bool(on & {"u", "U"})
-        return "(?:" if found["end"] == ":" else ""
+        return "(?:" if group["end"] == ":" else ""
 
     def _push(self, head: str) -> None:
         self._enter()
@@ -223,28 +224,29 @@ class _Translator:
 
     @property
     def _looks_behind(self) -> bool:
-        return any(each.head in ("<=", "<!") for each in self._open)
+        return any(group.head in ("<=", "<!") for group in self._open)
 
     # -- quantifiers -------------------------------------------------------------------------------
 
     def _repeated(self, atom: str) -> str:
         """Return the atom with the quantifier after it, if there is one."""
-        found = self._match(_QUANTIFIER) if self._more() else None
-        if found is None:
+        quantifier = self._match(_QUANTIFIER) if self._more() else None
+        if quantifier is None:
             return atom
-        if self._looks_behind and (found["comma"] or not found["least"]):
+        if self._looks_behind and (quantifier["comma"] or not quantifier["least"]):
             raise PatternError(
-                "{} in a look-behind", "As in '(?<=a{2})', or leave it out", found[0]
+                "{} in a look-behind", "As in '(?<=a{2})', or leave it out", quantifier[0]
             )
-        self._captures_vary = self._captures_vary or found["kind"] == "+"
-        return atom + (self._counted(found) if found["least"] else found[0])
+        self._captures_vary = self._captures_vary or quantifier["kind"] == "+"
+        return atom + (self._counted(quantifier) if quantifier["least"] else quantifier[0])
 
-    def _counted(self, found: "re.Match[str]") -> str:
-        least, most = int(found["least"]), int(found["most"] or found["least"])
+    def _counted(self, quantifier: "re.Match[str]") -> str:
+        least, most = int(quantifier["least"]), int(quantifier["most"] or quantifier["least"])
         if most < least or most > _LONGEST_COUNT:
-            raise PatternError("{} counts down, or too far", "As in '{1,3}'", found[0])
-        upper = str(min(most, _MOST_REPEATED)) if found["most"] else ""
-        return f"{{{min(least, _MOST_REPEATED)}{found['comma'] or ''}{upper}}}{found['kind']}"
+            raise PatternError("{} counts down, or too far", "As in '{1,3}'", quantifier[0])
+        upper = str(min(most, _MOST_REPEATED)) if quantifier["most"] else ""
+        counts = f"{min(least, _MOST_REPEATED)}{quantifier['comma'] or ''}{upper}"
+        return f"{{{counts}}}{quantifier['kind']}"
 
     def _dangling(self) -> str:
         char = self._pattern[self._at - 1]
@@ -273,14 +275,15 @@ class _Translator:
             # No name has a line break, and each character of ASCII is a cluster of its own.
             self._at += 1
             return self._repeated(as_class(TOPIC_CHARACTERS if char == "X" else NOTHING))
-        found = self._escaped()
-        return self._repeated(self._literal(found) if isinstance(found, str) else as_class(found))
+        escaped = self._escaped()
+        atom = self._literal(escaped) if isinstance(escaped, str) else as_class(escaped)
+        return self._repeated(atom)
 
     def _named_reference(self) -> str:
-        found = self._match(_NAMED)
-        if found is None:
+        name = self._match(_NAMED)
+        if name is None:
             raise PatternError(r"'\k' names no group", r"As in '\k<name>'")
-        return self._reference(f"(?P={found[1]})")
+        return self._reference(f"(?P={name[1]})")
 
     def _numbered_reference(self) -> str:
         number = self._take()
@@ -291,35 +294,35 @@ class _Translator:
 
     def _escaped(self) -> str | Characters:
         """Read what follows a backslash, in a class and elsewhere: a character, or a set."""
-        found = self._match(NUMBERED)
-        if found and "x" in self._flags:
+        number = self._match(NUMBERED)
+        if number and "x" in self._flags:
             raise PatternError("an escape by number under (?x)", "Leave 'x' out")
-        if found:
-            return numbered(found)
+        if number:
+            return numbered(number)
         char = self._take()
         if char in ("p", "P"):
             return self._property(negated=char == "P")
         if char in CONTROLS:
             return CONTROLS[char]
-        taken = of_shorthand(char)
-        if taken is not None:
-            return taken
+        characters = of_shorthand(char)
+        if characters is not None:
+            return characters
         if char == "" or char in ascii_letters + digits:
             found_here = "{} is no escape here"
             raise PatternError(found_here, r"Write '\\' for a backslash itself", "\\" + char)
         return char
 
     def _property(self, *, negated: bool) -> Characters:
-        found = self._match(_PROPERTY)
-        name = (found[1] or found[2]) if found else self._peek()
-        taken = of_property(name)
-        if taken is None:
+        match = self._match(_PROPERTY)
+        name = (match[1] or match[2]) if match else self._peek()
+        characters = of_property(name)
+        if characters is None:
             instead = "Write its characters, as in '[a-z]'"
             raise PatternError("the property {} is not known here", instead, name)
-        if "i" in self._flags and taken != either_case(taken):
+        if "i" in self._flags and characters != either_case(characters):
             what = "Java's versions differ in the property {} under (?i)"
             raise PatternError(what, "Write '[a-zA-Z]'", name)
-        return TOPIC_CHARACTERS - taken if negated else taken
+        return TOPIC_CHARACTERS - characters if negated else characters
 
     # -- classes -----------------------------------------------------------------------------------
 
@@ -327,29 +330,29 @@ class _Translator:
         """Read a class from after its `[` to its `]`."""
         self._enter()
         negated = self._accept("^")
-        taken = self._union(leftmost=True)
+        characters = self._union(leftmost=True)
         while self._accept("&&"):
-            taken &= self._union(leftmost=False)
+            characters &= self._union(leftmost=False)
         self._accept("]")
         self._depth -= 1
-        return TOPIC_CHARACTERS - taken if negated else taken
+        return TOPIC_CHARACTERS - characters if negated else characters
 
     def _union(self, *, leftmost: bool) -> Characters:
         """Read the items between `[`, `&&` and `]`."""
-        taken: Characters = NOTHING
+        characters: Characters = NOTHING
         begin, nested = self._at, False
         while not self._ends_union(begin, leftmost=leftmost):
             if self._accept("["):
                 nested = True
-                taken |= self._class()
+                characters |= self._class()
                 continue
             if nested and not leftmost:
                 found = "after '&&' more follows a class in the class"
                 raise PatternError(found, "Put it into the class")
-            taken |= self._item()
+            characters |= self._item()
         if self._at == begin:
             raise PatternError("one side of '&&' is empty", "As in '[a-z&&[^b]]'")
-        return taken
+        return characters
 
     def _ends_union(self, begin: int, *, leftmost: bool) -> bool:
         if self._at >= len(self._pattern):
@@ -374,7 +377,7 @@ class _Translator:
         last = self._class_character()
         if not isinstance(last, str) or last < first:
             raise PatternError("a range from {} ends before it", "As in '[a-z]'", first)
-        within = frozenset(each for each in TOPIC_CHARACTERS if first <= each <= last)
+        within = frozenset(char for char in TOPIC_CHARACTERS if first <= char <= last)
         return either_case(within) if "i" in self._flags else within
 
     def _class_character(self) -> str | Characters:

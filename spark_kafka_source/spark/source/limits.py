@@ -6,11 +6,14 @@ Spark 4.2 and newer ask the reader for its limit and give it to each `latestOffs
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
+from statistics import fmean
 
 import pyspark
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.fetch import sampled_bytes_per_offset
+from spark_kafka_source.net import Conversation
 from spark_kafka_source.spark.source.admission import (
     LimitsWithAvailableNow,
     ReadAllAvailable,
@@ -19,12 +22,82 @@ from spark_kafka_source.spark.source.admission import (
     ReadMaxRows,
     ReadMinRows,
 )
-from spark_kafka_source.spark.source.byte_limit import ByteLimit
+from spark_kafka_source.spark.source.offset_arithmetic import limit_offsets, share_out
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.planning import limit_offsets
+from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
+
+Sizes = Mapping[TopicPartition, float]
+"""Bytes per offset in each partition's log."""
+
+_MOST_HALVINGS = 12
+_TOLERANCE = 1.25
+_MOST_ALONE = 32
+
+
+class ByteLimit:
+    """A limit of `max_bytes` of log, shared out in proportion to what waits in each partition."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        max_bytes: int,
+        *,
+        sample: Callable[[KafkaClient, Offsets], Conversation[Sizes]] = sampled_bytes_per_offset,
+    ) -> None:
+        self._client = client
+        self._max_bytes = max_bytes
+        self._sample = sample
+        self._learnt: dict[TopicPartition, float] = {}
+        self._learnt_at: dict[TopicPartition, int] = {}
+        self._samples = 0
+
+    def ends(self, starts: Offsets, latest: Offsets) -> Offsets:
+        """Return the ends of a micro-batch of about `max_bytes`.
+
+        Each partition with waiting records gets at least one offset.
+
+        The size of records is assumed to change evenly between the two samples of a log. Ranges
+        that are more than a quarter too large are halved until they fit, at most 12 times.
+        """
+        waiting = [partition for partition, end in latest.items() if starts[partition] < end]
+        first = self._sizes({partition: starts[partition] for partition in waiting})
+        ends = share_out(starts, latest, self._max_bytes, round(_bytes(starts, latest, first)))
+        for _ in range(_MOST_HALVINGS):
+            last = self._sizes({partition: ends[partition] - 1 for partition in first})
+            mean = {partition: (first[partition] + last[partition]) / 2 for partition in first}
+            if _bytes(starts, ends, mean) <= _TOLERANCE * self._max_bytes:
+                break
+            ends = {
+                partition: end - (end - starts[partition]) // 2 if partition in first else end
+                for partition, end in ends.items()
+            }
+        return ends
+
+    def _sizes(self, positions: Offsets) -> Sizes:
+        """Return the sizes from these positions on. Unknown ones are the mean of the others."""
+        missing = positions.keys() - self._learn(positions)
+        # A broker sends even a batch larger than a sample if it is asked for this partition alone.
+        # The partitions that were sampled longest ago come first.
+        oldest_first = sorted(missing, key=lambda partition: self._learnt_at.get(partition, 0))
+        for partition in oldest_first[:_MOST_ALONE]:
+            self._learn({partition: positions[partition]})
+        known = [self._learnt[partition] for partition in positions if partition in self._learnt]
+        otherwise = fmean(known) if known else 0.0
+        return {partition: self._learnt.get(partition, otherwise) for partition in positions}
+
+    def _learn(self, positions: Offsets) -> Set[TopicPartition]:
+        sizes = self._client.run(self._sample(self._client, positions))
+        self._learnt.update(sizes)
+        self._samples += 1
+        self._learnt_at.update(dict.fromkeys(sizes, self._samples))
+        return sizes.keys()
+
+
+def _bytes(starts: Offsets, ends: Offsets, sizes: Sizes) -> float:
+    return sum((ends[partition] - starts[partition]) * size for partition, size in sizes.items())
 
 
 def limit_of(options: SourceOptions) -> ReadLimit:
@@ -91,7 +164,7 @@ class Limits:
         """Whether to wait for `minOffsetsPerTrigger`, as long as `maxTriggerDelay` is not over."""
         if self._least is None or isinstance(limit, ReadAllAvailable):
             return False
-        waiting = sum(end - begin[each] for each, end in latest.items())
+        waiting = sum(end - begin[partition] for partition, end in latest.items())
         if waiting >= self._least or self._last_batch_seconds is None:
             return False
         return (time.monotonic() - self._last_batch_seconds) * 1000 < self._delay_ms

@@ -2,7 +2,7 @@
 
 So queries can share a group's partitions. The assignment changes between two micro-batches. A query
 commits partitions before it gives them up, and reads new ones from the group's offsets.
-See docs/shared-groups.md.
+See "Queries that share a group" in docs/groups-and-lag.md.
 """
 
 import logging
@@ -22,7 +22,7 @@ from spark_kafka_source.groups import (
 )
 from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds, only
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.planner import OffsetPlanner
@@ -52,7 +52,7 @@ class ManagedGroup:
         self._membership = new_membership(KafkaClient(options.client), self._config, self)
         self._topics: frozenset[str] = frozenset()
         self._partitions: frozenset[TopicPartition] = frozenset()
-        self._taken: set[TopicPartition] = set()
+        self._taken_over: set[TopicPartition] = set()
         self._changed = False
         if _in_process_of_a_query():
             signal.signal(signal.SIGTERM, _end_in_order)
@@ -67,11 +67,10 @@ class ManagedGroup:
         """Return the member that commits; see `Membership.member`."""
         return self._membership.member
 
-    def read_by_it(self, position: SourceOffset) -> SourceOffset:
+    def read_as_member(self, position: SourceOffset) -> SourceOffset:
         """Return the part of a query's position that it has read since the group assigned it."""
-        read = self._membership.assignment - self._taken
-        offsets = {each: at for each, at in position.offsets.items() if each in read}
-        return replace(position, offsets=offsets)
+        read = self._membership.assignment - self._taken_over
+        return replace(position, offsets=only(position.offsets, read))
 
     def changed(self) -> bool:
         """Poll the group. Return whether the assignment changed; True before the first `join`."""
@@ -87,7 +86,7 @@ class ManagedGroup:
         Return whether there is one.
         """
         deadline = Deadline.after_ms(timeout_ms)
-        topics = frozenset(each.topic for each in partitions)
+        topics = frozenset(partition.topic for partition in partitions)
         if self._topics != topics:
             self._topics = topics
             self._membership.subscribe(self._topics)
@@ -116,7 +115,7 @@ class ManagedGroup:
             if left != known:
                 known, deadline = left, Deadline.after_ms(timeout_ms)
             if deadline.expired:
-                texts = [f"{each} at offset {at} of {ends[each]}" for each, at in left.items()]
+                texts = [f"{where} at offset {at} of {ends[where]}" for where, at in left.items()]
                 logger.warning(
                     "Group %r: other members have committed nothing for %s ms; left to them: %s",
                     self._config.group_id,
@@ -133,8 +132,8 @@ class ManagedGroup:
         by_group = self._planner.client.run(
             committed_offsets(self._planner.client, self._config.group_id, others)
         )
-        found = {each: by_group.get(each, 0) for each in others}
-        return {each: at for each, at in found.items() if at < ends[each]}
+        offsets = {partition: by_group.get(partition, 0) for partition in others}
+        return {partition: at for partition, at in offsets.items() if at < ends[partition]}
 
     def share(self, position: SourceOffset, ends: LogEnds) -> tuple[SourceOffset, LogEnds, Offsets]:
         """Return the assigned part of the position and of the ends, and the new partitions' starts.
@@ -144,66 +143,75 @@ class ManagedGroup:
         by `startingOffsets`; if the group has offsets of its topic, it was added, and begins at its
         start. The starts are committed, so that the next owner has them.
         """
-        mine = _only(self._membership.assignment, ends)
+        own_ends = _of_partitions(self._membership.assignment, ends)
         known = position.offsets
-        taken = [each for each in sorted(mine.offsets) if each in self._taken or each not in known]
-        starts = self._starts(taken, position, ends, mine) if taken else {}
+        new = self._taken_over | (own_ends.offsets.keys() - known.keys())
+        taken_over = [partition for partition in sorted(own_ends.offsets) if partition in new]
+        starts = self._starts(taken_over, position, ends, own_ends) if taken_over else {}
         kept = (self._membership.assignment & known.keys()) - starts.keys()
-        found = {each: _place(position, each) for each in kept} | starts
+        places = {partition: _place(position, partition) for partition in kept} | starts
         shared = replace(
             position,
-            offsets={each: at.offset for each, at in found.items()},
+            offsets={partition: at.offset for partition, at in places.items()},
             leader_epochs={
-                each: at.leader_epoch for each, at in found.items() if at.leader_epoch >= 0
+                partition: at.leader_epoch
+                for partition, at in places.items()
+                if at.leader_epoch >= 0
             },
             initial=False,
         )
-        return shared, mine, {each: at.offset for each, at in starts.items()}
+        return shared, own_ends, {partition: at.offset for partition, at in starts.items()}
 
-    def began(self) -> None:
+    def batch_planned(self) -> None:
         """Note that a micro-batch is planned from the last result of `share`."""
-        self._taken.clear()
+        self._taken_over.clear()
 
     def _starts(
         self,
-        taken: Collection[TopicPartition],
+        taken_over: Collection[TopicPartition],
         position: SourceOffset,
         ends: LogEnds,
-        mine: LogEnds,
+        own_ends: LogEnds,
     ) -> dict[TopicPartition, OffsetAndEpoch]:
-        topics = {each.topic for each in taken}
+        topics = {partition.topic for partition in taken_over}
         by_group = self._planner.client.run(
             committed(
                 self._planner.client,
                 self._config.group_id,
-                [each for each in ends.offsets if each.topic in topics],
+                [partition for partition in ends.offsets if partition.topic in topics],
             )
         )
-        new = [each for each in taken if each not in by_group and each not in position.offsets]
-        unknown = self._unknown_starts(new, {each.topic for each in by_group}, mine)
-        starts = {each: OffsetAndEpoch(at) for each, at in unknown.items()}
-        for each in set(taken) - unknown.keys():
-            places = [_place(position, each)] if each in position.offsets else []
-            if each in by_group:
+        known = by_group.keys() | position.offsets.keys()
+        new = [partition for partition in taken_over if partition not in known]
+        unknown = self._unknown_starts(new, {partition.topic for partition in by_group}, own_ends)
+        starts = {partition: OffsetAndEpoch(at) for partition, at in unknown.items()}
+        for partition in set(taken_over) - unknown.keys():
+            places = [_place(position, partition)] if partition in position.offsets else []
+            group_offset = by_group.get(partition)
+            if group_offset is not None:
                 # A group's offset comes with its own epoch, perhaps that of a later leader.
-                places.append(OffsetAndEpoch(by_group[each].offset, by_group[each].leader_epoch))
-            starts[each] = max(places, default=OffsetAndEpoch(0))
+                places.append(OffsetAndEpoch(group_offset.offset, group_offset.leader_epoch))
+            starts[partition] = max(places, default=OffsetAndEpoch(0))
         self._commit(
             {
-                each: at.offset
-                for each, at in starts.items()
-                if each not in by_group or by_group[each].offset != at.offset
+                partition: at.offset
+                for partition, at in starts.items()
+                if partition not in by_group or by_group[partition].offset != at.offset
             }
         )
-        texts = ", ".join(f"{each} from offset {starts[each].offset}" for each in taken)
-        logger.info("Group %r: takes over %s", self._config.group_id, texts)
+        texts = [f"{partition} from offset {starts[partition].offset}" for partition in taken_over]
+        logger.info("Group %r: takes over %s", self._config.group_id, ", ".join(texts))
         return starts
 
     def _unknown_starts(
-        self, unknown: Collection[TopicPartition], known_topics: Collection[str], mine: LogEnds
+        self, unknown: Collection[TopicPartition], known_topics: Collection[str], own_ends: LogEnds
     ) -> Offsets:
-        added = [each for each in unknown if each.topic in known_topics]
-        first = {each: mine.offsets[each] for each in unknown if each.topic not in known_topics}
+        added = [partition for partition in unknown if partition.topic in known_topics]
+        first = {
+            partition: own_ends.offsets[partition]
+            for partition in unknown
+            if partition.topic not in known_topics
+        }
         starting = self._options.starting or FROM_LATEST
         return {
             **self._planner.earliest(added),
@@ -223,19 +231,19 @@ class ManagedGroup:
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Drop partitions. Finished micro-batches are committed by now, and none is in flight."""
-        self._given_up("gives up", partitions)
+        self._drop("gives up", partitions)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Note new partitions. `share` looks up their starts, once the ends are known."""
-        self._taken |= set(partitions)
+        self._taken_over |= set(partitions)
         self._changed = True
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Drop partitions. Others may have read again what this query read and did not commit."""
-        self._given_up("has lost", partitions)
+        self._drop("has lost", partitions)
 
-    def _given_up(self, what: str, partitions: Collection[TopicPartition]) -> None:
-        self._taken -= set(partitions)
+    def _drop(self, what: str, partitions: Collection[TopicPartition]) -> None:
+        self._taken_over -= set(partitions)
         self._changed = True
         names = ", ".join(map(str, sorted(partitions))) or "nothing"
         logger.info("Group %r: %s %s", self._config.group_id, what, names)
@@ -257,11 +265,11 @@ def _place(position: SourceOffset, where: TopicPartition) -> OffsetAndEpoch:
     return OffsetAndEpoch(position.offsets[where], position.leader_epochs.get(where, -1))
 
 
-def _only(mine: Collection[TopicPartition], ends: LogEnds) -> LogEnds:
-    topics = {each.topic for each in mine}
+def _of_partitions(assignment: Collection[TopicPartition], ends: LogEnds) -> LogEnds:
+    topics = {partition.topic for partition in assignment}
     return LogEnds(
-        {each: end for each, end in ends.offsets.items() if each in mine},
-        {each: epoch for each, epoch in ends.leader_epochs.items() if each in mine},
+        only(ends.offsets, assignment),
+        only(ends.leader_epochs, assignment),
         {name: topic_id for name, topic_id in ends.topic_ids.items() if name in topics},
         ends.cluster_id,
     )

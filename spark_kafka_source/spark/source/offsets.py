@@ -36,28 +36,28 @@ def parse_offsets_option(
     """
     given = _topics(option, text)
     whole = {
-        topic: _word(option, each, topic, words)
-        for topic, each in given.items()
-        if isinstance(each, str)
+        topic: _word(option, offset, topic, words)
+        for topic, offset in given.items()
+        if isinstance(offset, str)
     }
     offsets = {}
-    by_partition = {topic: each for topic, each in given.items() if topic not in whole}
-    for where, each in _by_partition(option, by_partition).items():
-        if type(each) is not int or not min(words.values()) <= each < 2**63:
+    by_partition = {topic: partitions for topic, partitions in given.items() if topic not in whole}
+    for partition, offset in _by_partition(option, by_partition).items():
+        if type(offset) is not int or not min(words.values()) <= offset < 2**63:
             expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
-            raise _refused(option, each, where, expected)
-        offsets[where] = each
+            raise _refused(option, offset, partition, expected)
+        offsets[partition] = offset
     return offsets, whole
 
 
 def _word(option: str, given: str, topic: str, words: Mapping[str, int]) -> int:
-    found = words.get(given.strip().lower())
-    if found is None:
+    offset = words.get(given.strip().lower())
+    if offset is None:
         expected = (
             f"Give {' or '.join(words)} for all of its partitions, or JSON as in {OFFSETS_EXAMPLE}"
         )
         raise ConfigurationError(option, "found {} for topic {}", expected, given, topic)
-    return found
+    return offset
 
 
 def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]:
@@ -66,23 +66,26 @@ def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]
     Raises `ConfigurationError`.
     """
     return {
-        where: _timestamp(option, each, where)
-        for where, each in _by_partition(option, _topics(option, text)).items()
+        partition: _timestamp(option, timestamp, partition)
+        for partition, timestamp in _by_partition(option, _topics(option, text)).items()
     }
 
 
-def _timestamp(option: str, given: Any, where: TopicPartition) -> int:
+def _timestamp(option: str, given: Any, partition: TopicPartition) -> int:
     if isinstance(given, str) and given.strip().isdigit():
-        raise _refused(option, given, where, f"Write it without quotes, as in {OFFSETS_EXAMPLE}")
+        expected = f"Write it without quotes, as in {OFFSETS_EXAMPLE}"
+        raise _refused(option, given, partition, expected)
     if isinstance(given, str) or type(given) is int:
-        return parse_timestamp(option, given, _WHERE, *where[::-1], example=TIMESTAMPS_EXAMPLE)
-    raise _refused(option, given, where, f"Give {A_TIMESTAMP}, as in {TIMESTAMPS_EXAMPLE}")
+        return parse_timestamp(option, given, _WHERE, *partition[::-1], example=TIMESTAMPS_EXAMPLE)
+    raise _refused(option, given, partition, f"Give {A_TIMESTAMP}, as in {TIMESTAMPS_EXAMPLE}")
 
 
-def _refused(option: str, given: Any, where: TopicPartition, expected: str) -> ConfigurationError:
+def _refused(
+    option: str, given: Any, partition: TopicPartition, expected: str
+) -> ConfigurationError:
     found = given if isinstance(given, str) or type(given) is int else json.dumps(given)
     return ConfigurationError(
-        option, f"found {{}}{_WHERE}", expected, found, where.partition, where.topic
+        option, f"found {{}}{_WHERE}", expected, found, partition.partition, partition.topic
     )
 
 
@@ -104,11 +107,11 @@ def _by_partition(option: str, topics: Mapping[str, Any]) -> dict[TopicPartition
     for topic, partitions in topics.items():
         if not _object(option, "topic {}", partitions, topic):
             raise ConfigurationError(option, "topic {} has no partition", _as_in_example(), topic)
-        for partition, each in partitions.items():
+        for partition, value in partitions.items():
             if not is_partition_number(partition):
                 what = "partition {} is no number of a partition"
                 raise ConfigurationError(option, what, _as_in_example(), partition)
-            given[TopicPartition(topic, int(partition))] = each
+            given[TopicPartition(topic, int(partition))] = value
     return given
 
 
@@ -127,13 +130,13 @@ def is_partition_number(text: str) -> bool:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a name is given twice")
-    return found
+    return fields
 
 
-def _object(option: str, what: str, found: Any, *values: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
+def _object(option: str, what: str, value: Any, *values: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise ConfigurationError(option, f"{what} is no JSON object", _as_in_example(), *values)
-    return found
+    return value

@@ -1,9 +1,8 @@
 """The options of a reader, with the names of Spark's own connector."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.errors import ConfigurationError
@@ -12,20 +11,30 @@ from spark_kafka_source.groups import GroupConfig
 from spark_kafka_source.net import (
     TokenProvider,
 )
-from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
-from spark_kafka_source.settings import Settings
-from spark_kafka_source.spark.declaration import (
-    RACK_OPTION,
+from spark_kafka_source.options.declaration import (
     Option,
+    Options,
+    Settings,
     Use,
     combined,
-    of_kafka,
+    named,
     option,
     options_of,
     read_by,
-    read_options,
 )
-from spark_kafka_source.spark.kinds import Texts, byte_size, duration_ms, if_given, like, parsed
+from spark_kafka_source.options.kinds import (
+    boolean,
+    byte_size,
+    choice,
+    duration_ms,
+    if_given,
+    int32,
+    int64,
+    parsed,
+    string,
+)
+from spark_kafka_source.records import CHUNK_BYTES, COLUMNS, COLUMNS_WITH_HEADERS
+from spark_kafka_source.spark.conditions import DataLoss
 from spark_kafka_source.spark.source.admission import LimitsWithAvailableNow
 from spark_kafka_source.spark.source.bounds import (
     ENDING,
@@ -37,9 +46,7 @@ from spark_kafka_source.spark.source.bounds import (
     ending_bound,
     starting_bound,
 )
-from spark_kafka_source.spark.source.cluster_moves import MOVED_TO_CLUSTER
-from spark_kafka_source.spark.source.data_loss import DataLoss
-from spark_kafka_source.spark.source.planning import ALL_OFFSETS
+from spark_kafka_source.spark.source.offset_arithmetic import ALL_OFFSETS
 from spark_kafka_source.spark.source.subscription import (
     SUBSCRIPTION,
     Assign,
@@ -47,26 +54,20 @@ from spark_kafka_source.spark.source.subscription import (
     Subscription,
     parse_subscription,
 )
-from spark_kafka_source.spark.without_effect import refuse
 from spark_kafka_source.typed import TypedConfig, letters_are_read
 
 if TYPE_CHECKING:
     from spark_kafka_source.typed import TypedColumns
 
-_REFUSED = {
-    "kafka.auto.offset.reset": "Use 'startingOffsets'",
-    "kafka.key.deserializer": "Keys are binary; decode them in the query",
-    "kafka.value.deserializer": "Values are binary; decode them in the query",
-    "kafka.enable.auto.commit": "With 'kafka.group.id' each finished micro-batch is committed",
-    "kafka.interceptor.classes": "Java classes cannot be run here",
-}
-
-# Defaults of a query that is a member of a group. Partitions move between micro-batches, and one
-# micro-batch may take an hour before the group gives the partitions to others.
-_PATIENCE: Mapping[str, Any] = {
-    "max_poll_interval_ms": 60 * 60_000,
-    "partition_assignment_strategy": "cooperative-sticky",
-}
+# A query that is a member of a group has other defaults. Partitions move between micro-batches, and
+# one micro-batch may take an hour before the group gives the partitions to others.
+_OF_GROUPS = options_of(GroupConfig, use=Use.STREAM_READ)
+_MAX_POLL_INTERVAL = replace(
+    _OF_GROUPS["kafka.max.poll.interval.ms"], kind=int32(60 * 60_000, minimum=1)
+)
+_ASSIGNORS = replace(
+    _OF_GROUPS["kafka.partition.assignment.strategy"], kind=string("cooperative-sticky")
+)
 
 
 def _columns(include_headers: bool, named: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -106,25 +107,23 @@ def _not_blank(name: str, text: str) -> str:
 
 _MANAGED_GROUP = Option(
     "managedGroup",
-    like(False),
+    boolean(False),
     "the query is a member of `kafka.group.id`, and reads what the group assigns to it",
     Use.STREAM_READ,
 )
 
 
-def _managed_group(texts: Texts) -> GroupConfig | None:
-    if not _MANAGED_GROUP.of(texts):
+def _managed_group(settings: Settings) -> GroupConfig | None:
+    if not _MANAGED_GROUP.of(settings):
         return None
-    config = Settings(texts).read(GroupConfig)
-    left_out = {
-        field: value
-        for field, value in _PATIENCE.items()
-        if f"kafka.{field.replace('_', '.')}" not in texts
-    }
-    return replace(config, **left_out)
+    return replace(
+        settings.read(GroupConfig),
+        max_poll_interval_ms=_MAX_POLL_INTERVAL.of(settings),
+        partition_assignment_strategy=_ASSIGNORS.of(settings),
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
     """A query's options. Secret values are `Secret`s.
 
@@ -134,7 +133,7 @@ class SourceOptions:
     client: ClientConfig
     hidden: frozenset[str]
     """Options, in lower case, whose values errors must not show; see `Redaction`."""
-    fetch: FetchConfig = read_by(lambda texts: FetchConfig.from_settings(Settings(texts)))
+    fetch: FetchConfig = read_by(FetchConfig.from_settings)
     subscription: Subscription = read_by(parse_subscription, *SUBSCRIPTION)
     starting: NamedBound | None = read_by(starting_bound, *STARTING)
     ending: NamedBound | None = read_by(ending_bound, *ENDING)
@@ -142,12 +141,12 @@ class SourceOptions:
         DataLoss,
         Option(
             "failOnDataLoss",
-            like(True),
+            boolean(True),
             "`true`: lost records are an error; `false`: they are only logged",
         ),
     )
     moved_to_cluster: str | None = option(
-        MOVED_TO_CLUSTER,
+        "movedToCluster",
         if_given(parsed("a cluster's id", _not_blank)),
         "the topics moved, with their offsets, to the cluster with this id: go on there at the "
         "same offsets",
@@ -155,7 +154,7 @@ class SourceOptions:
     )
     columns: tuple[str, ...] = combined(
         _columns,
-        Option("includeHeaders", like(False), "adds the column `headers`"),
+        Option("includeHeaders", boolean(False), "adds the column `headers`"),
         Option(
             "columns",
             if_given(parsed("names separated by commas, `key,value`", _named_columns)),
@@ -169,25 +168,25 @@ class SourceOptions:
     )
     min_partitions: int | None = option(
         "minPartitions",
-        if_given(like(8, minimum=1)),
+        if_given(int64(8, minimum=1)),
         "cut large ranges, in proportion, until there are this many tasks",
     )
     max_records_per_partition: int | None = option(
         "maxRecordsPerPartition",
-        if_given(like(1_000_000, minimum=1)),
+        if_given(int64(1_000_000, minimum=1)),
         "cut a range with more offsets into several tasks; applied before `minPartitions`",
     )
     min_records_per_partition: int | None = option(
         "minRecordsPerPartition",
-        if_given(like(10_000, minimum=1)),
+        if_given(int64(10_000, minimum=1)),
         "let small topic-partitions share a task until the task has this many offsets",
     )
     only_offsets: range = combined(
         _only_offsets,
-        Option("minOffset", like(0), "read no offset below this one, in any partition"),
+        Option("minOffset", int64(0), "read no offset below this one, in any partition"),
         Option(
             "maxOffset",
-            if_given(like(ALL_OFFSETS[-1])),
+            if_given(int64(ALL_OFFSETS[-1])),
             "read no offset above this one, in any partition",
         ),
     )
@@ -196,23 +195,23 @@ class SourceOptions:
         byte_size("64m", range(CHUNK_BYTES, (1 << 30) + 1)),
         "a larger record, decompressed, is an error; with `failOnDataLoss=false` it is left out",
     )
-    typed: TypedConfig = read_by(lambda texts: TypedConfig.from_settings(Settings(texts)))
+    typed: TypedConfig = read_by(TypedConfig.from_settings)
     progress: bool = option(
         "progress",
-        like(True),
+        boolean(True),
         "a task of more than five seconds says on standard error how far it is",
         Use.BATCH_READ,
     )
     managed_group: GroupConfig | None = read_by(_managed_group, _MANAGED_GROUP)
     max_offsets_per_trigger: int | None = option(
         "maxOffsetsPerTrigger",
-        if_given(like(10_000, minimum=1)),
+        if_given(int64(10_000, minimum=1)),
         "read about this many offsets in a micro-batch; each partition gets a share by its lag",
         Use.STREAM_READ,
     )
     min_offsets_per_trigger: int | None = option(
         "minOffsetsPerTrigger",
-        if_given(like(10_000, minimum=1)),
+        if_given(int64(10_000, minimum=1)),
         "wait for this many offsets before a micro-batch, but no longer than `maxTriggerDelay`",
         Use.STREAM_READ,
     )
@@ -230,54 +229,57 @@ class SourceOptions:
     )
     limits_with_available_now: LimitsWithAvailableNow = option(
         "limitsWithAvailableNow",
-        like(LimitsWithAvailableNow.WARN),
+        choice(LimitsWithAvailableNow.WARN),
         "on Spark 4.0 and 4.1 a run with `AvailableNow` ends after one limited micro-batch: warn "
         "of it at each start, or accept it",
         Use.STREAM_READ,
     )
     poll_timeout_ms: int = option(
         "kafkaConsumer.pollTimeoutMs",
-        like(120_000, minimum=1),
+        int64(120_000, minimum=1),
         "how long a task waits for the next records of its range, in ms",
     )
     topic_lookup_timeout_ms: int = combined(
         mul,
         Option(
             "fetchOffset.numRetries",
-            like(3),
-            "times `fetchOffset.retryIntervalMs`: how long a topic may be unknown to a broker",
+            int64(3),
+            "multiplied by `fetchOffset.retryIntervalMs`: how long to look for a topic that a "
+            "broker does not know",
         ),
-        Option("fetchOffset.retryIntervalMs", like(1_000), "in ms, see `fetchOffset.numRetries`"),
+        Option(
+            "fetchOffset.retryIntervalMs",
+            int64(1_000),
+            "in ms; `fetchOffset.numRetries` multiplies it",
+        ),
     )
     typed_columns: "TypedColumns | None" = None
     """The plan to decode columns. None before it is made, or if all columns are bytes."""
 
 
-OPTIONS: tuple[Option[Any], ...] = (
-    *options_of(SourceOptions),
-    Option("groupIdPrefix", like(""), "accepted, without effect"),
-)
+OPTIONS: Options = {
+    **options_of(SourceOptions, use=Use.READ),
+    **named(Option("groupIdPrefix", string(), "accepted, without effect", Use.READ)),
+}
 
-OF_KAFKA: tuple[Option[Any], ...] = tuple(
-    each for each in of_kafka(FetchConfig, Use.READ) if each.name != RACK_OPTION
-)
-"""Kafka's settings that only a reader has."""
+OF_KAFKA: Options = options_of(FetchConfig, use=Use.READ)
+"""Kafka's settings that a reader has, and not every client."""
 
-OF_A_MEMBER = of_kafka(GroupConfig, Use.STREAM_READ, _PATIENCE)
+OF_A_MEMBER: Options = {**_OF_GROUPS, **named(_MAX_POLL_INTERVAL, _ASSIGNORS)}
 """Kafka's settings that have an effect only with `managedGroup`."""
 
 
-def of_a_member(texts: Texts) -> tuple[Option[Any], ...]:
+def of_a_member(settings: Settings) -> Options:
     """Return `OF_A_MEMBER` if the query is a member of a group; else no option."""
-    return OF_A_MEMBER if _MANAGED_GROUP.of(texts) else ()
+    return OF_A_MEMBER if _MANAGED_GROUP.of(settings) else {}
 
 
 def read_source_options(
-    texts: Texts, token_provider: TokenProvider | None, hidden: frozenset[str]
+    settings: Settings, token_provider: TokenProvider | None, hidden: frozenset[str]
 ) -> SourceOptions:
     """Read the options. Raises `ConfigurationError`."""
-    client = ClientConfig.from_settings(Settings(texts), token_provider)
-    found = read_options(SourceOptions, texts, client=client, hidden=hidden)
+    client = ClientConfig.from_settings(settings, token_provider)
+    found = settings.read(SourceOptions, client=client, hidden=hidden)
     _check_together(found)
     return found
 
@@ -321,8 +323,3 @@ def _check_managed(found: SourceOptions) -> None:
             f"is given, and '{found.subscription.option}' names partitions",
             "Give 'subscribe' or 'subscribePattern', without 'partitions': the group assigns them",
         )
-
-
-def refuse_unsupported(texts: Texts) -> None:
-    """Raise `ConfigurationError` for an option that would change the rows and is unsupported."""
-    refuse(texts, _REFUSED)

@@ -25,11 +25,11 @@ from spark_kafka_source.fetch import (
     list_offsets,
 )
 from spark_kafka_source.net import Deadline
+from spark_kafka_source.options.kinds import TOPIC_NAMES
 from spark_kafka_source.spark.conditions import (
     does_not_match_assigned,
     start_offset_reset,
 )
-from spark_kafka_source.spark.kinds import TOPIC_NAMES
 from spark_kafka_source.spark.source.bounds import (
     AtTimestamp,
     Committed,
@@ -37,10 +37,10 @@ from spark_kafka_source.spark.source.bounds import (
     Given,
     NamedBound,
 )
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.idle_pace import IdlePace
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.pace import Pace
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -51,14 +51,14 @@ _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class _Everything(Container[Any]):
-    """A container of all things."""
+    """Container of every topic and partition."""
 
     def __contains__(self, _: object) -> bool:
         return True
 
 
 def _check_topics(option: str, given: Given, read: Offsets) -> None:
-    unread = sorted(given.whole_topics.keys() - {each.topic for each in read})
+    unread = sorted(given.whole_topics.keys() - {partition.topic for partition in read})
     if unread:
         found = f"names topics that the query does not read: {listed(unread)}"
         raise ConfigurationError(option, found, "Leave them out, or subscribe to them")
@@ -90,9 +90,9 @@ class OffsetPlanner:
         while True:
             ends = self._log_ends_once(read)
             lost = {
-                each
-                for each, offset in read.items()
-                if ends.offsets.get(each, -1) < offset and self.reads(each)
+                partition
+                for partition, offset in read.items()
+                if ends.offsets.get(partition, -1) < offset and self.reads(partition)
             }
             if lost <= self._lost or patience.expired:
                 self._lost = lost
@@ -106,13 +106,15 @@ class OffsetPlanner:
 
     def _log_ends_once(self, read: Offsets) -> LogEnds:
         topics, where = self._partitions(read)
-        found = self.client.run(
+        log_ends = self.client.run(
             latest_offsets(self.client, where, self._options.fetch.isolation_level)
         )
         return LogEnds(
-            offsets={each: end.offset for each, end in found.items()},
+            offsets={partition: end.offset for partition, end in log_ends.items()},
             leader_epochs={
-                each: end.leader_epoch for each, end in found.items() if end.leader_epoch >= 0
+                partition: end.leader_epoch
+                for partition, end in log_ends.items()
+                if end.leader_epoch >= 0
             },
             topic_ids=_topic_ids(topics, where),
             cluster_id=self.client.cluster.cluster_id,
@@ -122,7 +124,7 @@ class OffsetPlanner:
         # A partition that was gone at one question is not in `read` at the next, and may be missing
         # then, too.
         goes_on = bool(read) and not self._options.data_loss.fails
-        topics = self._topics(_Everything() if goes_on else {each.topic for each in read})
+        topics = self._topics(_Everything() if goes_on else {partition.topic for partition in read})
         return topics, self._options.subscription.select(topics, _Everything() if goes_on else read)
 
     @property
@@ -130,7 +132,7 @@ class OffsetPlanner:
         """Whether the leaders are watched: they tell by themselves that there is more."""
         return self._watch.useful
 
-    def news(self, ends: LogEnds, pace: Pace) -> bool:
+    def news(self, ends: LogEnds, pace: IdlePace) -> bool:
         """Wait for the pause of `pace`, or until there may be more than `ends`.
 
         Return False only if a look can be spared: no leader has more, and the partitions are the
@@ -167,19 +169,19 @@ class OffsetPlanner:
         offset that its log does not have (with `failOnDataLoss=false`, the nearest offset counts),
         and `ConfigurationError` if a time or group has no offset and `if_none` is None.
         """
-        wanted = self._wanted(named, latest)
-        if wanted.keys() != latest.keys():
-            raise does_not_match_assigned(named.option, wanted, latest)
+        offsets = self._offsets_of(named, latest)
+        if offsets.keys() != latest.keys():
+            raise does_not_match_assigned(named.option, offsets, latest)
         # An explicit offset must lie between both ends of its log, so the start is needed, too.
         earliest = self.earliest(
-            [each for each, offset in wanted.items() if offset != Extreme.LATEST.value]
+            [partition for partition, offset in offsets.items() if offset != Extreme.LATEST.value]
         )
         return {
-            each: self._within(named, each, offset, earliest.get(each, 0), latest[each])
-            for each, offset in wanted.items()
+            where: self._within(named, where, offset, earliest.get(where, 0), latest[where])
+            for where, offset in offsets.items()
         }
 
-    def _wanted(self, named: NamedBound, latest: Offsets) -> Offsets:
+    def _offsets_of(self, named: NamedBound, latest: Offsets) -> Offsets:
         match named.bound:
             case Extreme() as extreme:
                 return dict.fromkeys(latest, extreme.value)
@@ -196,14 +198,18 @@ class OffsetPlanner:
         timestamps = dict.fromkeys(latest, given) if isinstance(given, int) else given
         if timestamps.keys() != latest.keys():
             raise does_not_match_assigned(option, timestamps, latest, timestamps=True)
-        found = self.client.run(
+        records = self.client.run(
             list_offsets(self.client, timestamps, self._options.fetch.isolation_level)
         )
-        offsets = {each: one.offset for each, one in found.items() if one.offset != NO_OFFSET}
+        offsets = {
+            partition: record.offset
+            for partition, record in records.items()
+            if record.offset != NO_OFFSET
+        }
 
         if at.if_none is None and offsets.keys() != latest.keys():
             missing = sorted(latest.keys() - offsets.keys())
-            times = listed((f"{each}: {timestamps[each]}" for each in missing), 5)
+            times = listed((f"{partition}: {timestamps[partition]}" for partition in missing), 5)
             raise ConfigurationError(
                 option,
                 f"no record at or after the time given ({times})",
@@ -225,7 +231,7 @@ class OffsetPlanner:
         return _filled(offsets, latest, if_none)
 
     def _within(
-        self, named: NamedBound, where: TopicPartition, offset: int, earliest: int, latest: int
+        self, named: NamedBound, partition: TopicPartition, offset: int, earliest: int, latest: int
     ) -> int:
         ends = {Extreme.LATEST.value: latest, Extreme.EARLIEST.value: earliest}
         if offset in ends:
@@ -233,7 +239,7 @@ class OffsetPlanner:
         # A time is looked up after `latest`, so its record may be newer.
         is_found = isinstance(named.bound, AtTimestamp)
         if not is_found and not earliest <= offset <= latest:
-            error = start_offset_reset(named.option, where, offset, earliest, latest)
+            error = start_offset_reset(named.option, partition, offset, earliest, latest)
             self._options.data_loss.report(error)
         return min(max(offset, earliest), latest)
 
@@ -247,8 +253,8 @@ class OffsetPlanner:
         patience = self._patience()
 
         async def attempt(deadline: Deadline) -> list[Topic]:
-            found = await self.client.topics(subscription.topic_names, deadline)
-            topics = [topic for topic in found if subscription.wants(topic)]
+            described = await self.client.topics(subscription.topic_names, deadline)
+            topics = [topic for topic in described if subscription.wants(topic)]
             for topic in topics:
                 if topic.error == _INVALID_TOPIC:
                     raise _no_topic_name(subscription.option, topic.name)
@@ -269,7 +275,7 @@ class OffsetPlanner:
 
 
 def _topic_ids(topics: Iterable[Topic], where: Iterable[TopicPartition]) -> dict[str, UUID]:
-    names = {each.topic for each in where}
+    names = {partition.topic for partition in where}
     return {
         topic.name: topic.topic_id for topic in topics if topic.name in names and topic.topic_id.int
     }

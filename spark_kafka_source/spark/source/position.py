@@ -51,7 +51,7 @@ class Position:
         """Return the position in the format in which Spark has it, since Spark compares texts."""
         return dict(self._json)
 
-    def told(self, end: Mapping[str, Any]) -> SourceOffset:
+    def move_to(self, end: Mapping[str, Any]) -> SourceOffset:
         """Go to the end of a micro-batch that Spark has finished, or runs now. Return the end."""
         self.offset, self._json = SourceOffset.from_json(end), end
         self.is_finished = self._is_told = True
@@ -59,7 +59,7 @@ class Position:
 
     def restarted(self, end: Mapping[str, Any]) -> None:
         """Go to the last end of the former run. Raises `PositionToldLateError`."""
-        self.told(end)
+        self.move_to(end)
         if self._is_taken_for_new and not self.offset.initial:
             raise PositionToldLateError(shown(json.dumps(self.to_json())))
 

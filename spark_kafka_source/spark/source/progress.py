@@ -37,8 +37,8 @@ class Progress:
     ) -> None:
         more = f" and {len(ranges) - 1} more" if len(ranges) > 1 else ""
         self._what = f"pykafka: partition {number} of {count}, {ranges[0].topic_partition}{more}"
-        self._reached = {each.topic_partition: each.start for each in reversed(ranges)}
-        self._total = sum(each.size for each in ranges)
+        self._reached = {planned.topic_partition: planned.start for planned in reversed(ranges)}
+        self._total = sum(planned.size for planned in ranges)
         self._offsets = self._rows = self._bytes = 0
         self._show, self._clock = show, clock
         self._started_seconds = self._shown_seconds = clock()

@@ -39,7 +39,7 @@ def kafka_schema(columns: Sequence[str]) -> StructType:
 def typed_schema(schema: pa.Schema) -> StructType:
     """Return the schema of columns if some of them are decoded."""
     return StructType(
-        [StructField(each.name, _spark_type(each.name, each.type)) for each in schema]
+        [StructField(field.name, _spark_type(field.name, field.type)) for field in schema]
     )
 
 

@@ -51,64 +51,64 @@ class SourceOffset:
         """Whether all partitions without an entry in `starts` go on from `before`."""
         kept = self.offsets.keys() - self.starts.keys()
         return all(
-            each in before.offsets
-            and before.offsets[each] <= self.offsets[each]
-            and before.topic_ids.get(each.topic) in (None, self.topic_ids.get(each.topic))
-            for each in kept
+            partition in before.offsets
+            and before.offsets[partition] <= self.offsets[partition]
+            and before.topic_ids.get(partition.topic) in (None, self.topic_ids.get(partition.topic))
+            for partition in kept
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, in the newest format."""
-        found: dict[str, Any] = {"version": FORMAT_VERSION, "offsets": by_topic(self.offsets)}
+        fields: dict[str, Any] = {"version": FORMAT_VERSION, "offsets": by_topic(self.offsets)}
         if self.starts:
-            found["starts"] = by_topic(self.starts)
+            fields["starts"] = by_topic(self.starts)
         if self.leader_epochs:
-            found["leaderEpochs"] = by_topic(self.leader_epochs)
+            fields["leaderEpochs"] = by_topic(self.leader_epochs)
         if self.topic_ids:
-            found["topicIds"] = {name: str(id_) for name, id_ in sorted(self.topic_ids.items())}
+            fields["topicIds"] = {name: str(id_) for name, id_ in sorted(self.topic_ids.items())}
         if self.cluster_id:
-            found["clusterId"] = self.cluster_id
+            fields["clusterId"] = self.cluster_id
         if self.log_ends:
-            found["logEnds"] = by_topic(self.log_ends)
+            fields["logEnds"] = by_topic(self.log_ends)
         if self.initial:
-            found["initial"] = True
-        return found
+            fields["initial"] = True
+        return fields
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> "SourceOffset":
+    def from_json(cls, fields: Mapping[str, Any]) -> "SourceOffset":
         """Read any of the formats.
 
         Raises `UnsupportedVersionError` for the format of a newer release, and `CheckpointError`
         for no known format.
         """
         try:
-            return cls._from_json(found)
+            return cls._from_json(fields)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            text = shown(json.dumps(found, default=repr))
+            text = shown(json.dumps(fields, default=repr))
             raise CheckpointError(
                 f"The checkpoint's offset {text} cannot be read: it has none of the formats 1 to "
                 f"{FORMAT_VERSION}, nor that of Spark's own connector, {OFFSETS_EXAMPLE}"
             ) from error
 
     @classmethod
-    def _from_json(cls, found: Mapping[str, Any]) -> "SourceOffset":
-        version = found.get("version")
+    def _from_json(cls, fields: Mapping[str, Any]) -> "SourceOffset":
+        version = fields.get("version")
         # A topic may be called "version", but its value is an object with its partitions.
         if type(version) is not int:
-            return cls(offsets=_by_partition(found))
+            return cls(offsets=_by_partition(fields))
         if not 1 <= version <= FORMAT_VERSION:
             raise UnsupportedVersionError(
                 f"The checkpoint's offset has format version {version}; this release of "
                 f"spark-kafka-source reads 1 to {FORMAT_VERSION}. Install the release that wrote it"
             )
         return cls(
-            offsets=_by_partition(found["offsets"]),
-            starts=_by_partition(found.get("starts", {})),
-            leader_epochs=_by_partition(found.get("leaderEpochs", {})),
-            topic_ids={name: UUID(text) for name, text in found.get("topicIds", {}).items()},
-            initial=bool(found.get("initial", False)),
-            cluster_id=_text(found.get("clusterId", "")),
-            log_ends=_by_partition(found.get("logEnds", {})),
+            offsets=_by_partition(fields["offsets"]),
+            starts=_by_partition(fields.get("starts", {})),
+            leader_epochs=_by_partition(fields.get("leaderEpochs", {})),
+            topic_ids={name: UUID(text) for name, text in fields.get("topicIds", {}).items()},
+            initial=bool(fields.get("initial", False)),
+            cluster_id=_text(fields.get("clusterId", "")),
+            log_ends=_by_partition(fields.get("logEnds", {})),
         )
 
 
@@ -118,24 +118,25 @@ INITIAL = SourceOffset(offsets={}, initial=True)
 
 def by_topic(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
     """Return `{"topic": {"0": 23}}`, in order: the form of Spark's own connector."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+    topics: dict[str, dict[str, int]] = defaultdict(dict)
     for (topic, partition), number in sorted(numbers.items()):
-        found[topic][str(partition)] = number
-    return dict(found)
+        topics[topic][str(partition)] = number
+    return dict(topics)
 
 
-def _text(found: object) -> str:
-    if not isinstance(found, str):
+def _text(value: object) -> str:
+    if not isinstance(value, str):
         raise TypeError("this is no text")
-    return found
+    return value
 
 
-def _by_partition(found: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
-    if not all(is_partition_number(each) for partitions in found.values() for each in partitions):
+def _by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    names = {name for partitions in topics.values() for name in partitions}
+    if not all(map(is_partition_number, names)):
         raise ValueError("not all of these are numbers of partitions")
     numbers = {
         TopicPartition(topic, int(partition)): number
-        for topic, partitions in found.items()
+        for topic, partitions in topics.items()
         for partition, number in partitions.items()
     }
     if not all(type(number) is int and 0 <= number < 2**63 for number in numbers.values()):

@@ -1,5 +1,15 @@
 """Streaming: the driver plans the offsets of each micro-batch, and commits them.
 
+One micro-batch, in the order of Spark's calls:
+
+    latestOffset   the last one is finished: its offsets go to the group           _commit_finished
+                   while nothing is new: a pause, or until a leader has news       _look_if_due
+                   the ends of the logs; the group's assignment                    _look
+                   new starts; the limits; the end of the micro-batch              _plan
+    partitions     a range for each partition with records; tasks                  plan_tasks
+    read           on the executors: fetch, check, decode                          read_ranges
+    commit         Spark has ended it: its offsets go to the group                 _commit_finished
+
 For each query Spark keeps one reader in a Python process of its own, and asks it at every trigger.
 It only pickles a second reader, for `read`. So nothing is looked up before the first question.
 """
@@ -26,7 +36,17 @@ from spark_kafka_source.spark.source.admission import (
 )
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
 from spark_kafka_source.spark.source.cluster_moves import has_moved
-from spark_kafka_source.spark.source.continuity import (
+from spark_kafka_source.spark.source.group_commits import GroupCommits
+from spark_kafka_source.spark.source.idle_pace import IdlePace
+from spark_kafka_source.spark.source.limits import Limits, limit_of, warn_of_available_now
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds, only
+from spark_kafka_source.spark.source.offsets import Offsets
+from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.position import Position
+from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
+from spark_kafka_source.spark.source.tasks import KafkaInputPartition, plan_tasks, read_ranges
+from spark_kafka_source.spark.source.topic_changes import (
     Gone,
     aged_out,
     check_pinned_end,
@@ -34,16 +54,6 @@ from spark_kafka_source.spark.source.continuity import (
     moved_starts,
     new_starts,
 )
-from spark_kafka_source.spark.source.executor import KafkaInputPartition, plan_tasks, read_ranges
-from spark_kafka_source.spark.source.group_commits import GroupCommits
-from spark_kafka_source.spark.source.limits import Limits, limit_of, warn_of_available_now
-from spark_kafka_source.spark.source.log_ends import LogEnds
-from spark_kafka_source.spark.source.offsets import Offsets
-from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.pace import Pace
-from spark_kafka_source.spark.source.planner import OffsetPlanner
-from spark_kafka_source.spark.source.position import Position
-from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 
 if TYPE_CHECKING:
     from spark_kafka_source.spark.source.managed_group import ManagedGroup
@@ -68,7 +78,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._gone: Gone = {}
         self._available_now = False
         self._pinned: LogEnds | None = None
-        self._pace = Pace()
+        self._pace = IdlePace()
 
     # -- on the driver ---------------------------------------------------------------------------
 
@@ -95,14 +105,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         position = self._position
         if start is not None:
-            position.told(start)
+            position.move_to(start)
         with hiding(self._options.hidden):
             if position.is_finished:
-                self._finished(position.offset)
-            end = self._look_in_time(position.offset, limit or self._own_limit)
+                self._commit_finished(position.offset)
+            end = self._look_if_due(position.offset, limit or self._own_limit)
         if end is position.offset:
             if self._available_now:
-                self._finished(end, is_last=True)
+                self._commit_finished(end, is_last=True)
             return position.to_json()
         self._limits.batch_begins()
         return position.planned(end)
@@ -120,7 +130,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             self._position.restarted(end)
             return []
-        before, after = SourceOffset.from_json(start), self._position.told(end)
+        before, after = SourceOffset.from_json(start), self._position.move_to(end)
         with hiding(self._options.hidden):
             starts, ends = self._planned(before, after)
         return plan_tasks(starts, ends, self._options)
@@ -132,7 +142,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         to others and back again, so a commit here could undo theirs.
         """
         if self._options.managed_group is None:
-            self._finished(SourceOffset.from_json(end))
+            self._commit_finished(SourceOffset.from_json(end))
 
     def stop(self) -> None:
         """Leave the group, and close the connections."""
@@ -197,22 +207,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._has_moved(after):
             # The other cluster planned this micro-batch, and it is run again here.
             ends = self._planner.log_ends(after.offsets)
-            here = moved_starts(after, ends, self._planner, self._options.data_loss)
-            offsets = {each: here[each] for each in after.offsets.keys() & here.keys()}
-            starts |= {each: min(starts[each], at) for each, at in offsets.items()}
+            moved = moved_starts(after, ends, self._planner, self._options.data_loss)
+            offsets = only(moved, after.offsets)
+            starts |= {partition: min(starts[partition], at) for partition, at in offsets.items()}
             return starts, LogEnds(offsets, topic_ids=ends.topic_ids)
         if not after.follows(before):
             # Another release planned this micro-batch without its starts, or Spark's own connector.
             starts |= self._starts(before, ends)
         return starts, ends
 
-    def _finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
+    def _commit_finished(self, position: SourceOffset, *, is_last: bool = False) -> None:
         if self._has_moved(position):
             return  # Its leader epochs are of the other cluster. The next micro-batch is committed.
         if self._group is not None:
-            # Only what the query read as a member. There may be no next time: the partitions may
-            # belong to another member by then.
-            position, is_last = self._group.read_by_it(position), True
+            # Only offsets that the query read as a member. By the next time the partitions may
+            # belong to another member.
+            position, is_last = self._group.read_as_member(position), True
         if self._group_commits is not None and not position.initial:
             self._group_commits.finished(position, is_last=is_last)
 
@@ -225,24 +235,24 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_pinned_end(self._pinned.offsets, latest.offsets)
         return self._pinned
 
-    def _look_in_time(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
-        """Do as `_look`, but not as often as Spark asks while nothing is new."""
+    def _look_if_due(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
+        """Look as `_look` does, but not as often as Spark asks while nothing is new."""
         if self._pace.pause_seconds and not self._available_now and not self._group_changed():
             news = self._planner.news(self._ends, self._pace)
             # Rows that wait for `minOffsetsPerTrigger` may be due by time alone.
             if not news and position.offsets == self._ends.offsets:
                 return position
-        asked_before = self._planner.client.connections.requests_sent
+        sent_before = self._planner.client.connections.requests_sent
         end = self._look(position, limit)
-        while end is position and self._others_gave_up():
+        while end is position and self._changed_after_others():
             end = self._look(position, limit)
         if end is position:
-            asked = self._planner.client.connections.requests_sent - asked_before
-            self._pace.found_nothing(asked, watched=self._planner.watches)
+            requests = self._planner.client.connections.requests_sent - sent_before
+            self._pace.found_nothing(requests, watched=self._planner.watches)
         else:
             self._pace.found_something()
             if self._group is not None:
-                self._group.began()
+                self._group.batch_planned()
         return end
 
     def _join_group(self) -> None:
@@ -262,9 +272,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _group_changed(self) -> bool:
         """Poll the group. Return whether the assignment has changed since the last look."""
-        return self._group is not None and self._forgets_commits(self._group.changed())
+        return self._group is not None and self._forget_commits_if(self._group.changed())
 
-    def _others_gave_up(self) -> bool:
+    def _changed_after_others(self) -> bool:
         """Wait while other members read their part of a run over what is available.
 
         Return whether this query's assignment has changed.
@@ -273,23 +283,23 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return False
         timeout_ms = self._options.client.default_api_timeout_ms
         changed = self._group.wait_for_others(self._pinned.offsets, timeout_ms)
-        return self._forgets_commits(changed)
+        return self._forget_commits_if(changed)
 
-    def _forgets_commits(self, changed: bool) -> bool:
-        """Forget what this query committed, if other members may have committed more since."""
+    def _forget_commits_if(self, changed: bool) -> bool:
+        """Forget the committed offsets, if other members may have committed more since."""
         if changed and self._group_commits is not None:
             self._group_commits.forget()
         return changed
 
     def _look(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
-        """Do as `_next` with new ends, and again if a topic goes away meanwhile."""
+        """Plan as `_plan` does with new ends, and again if a topic goes away meanwhile."""
         tries = refusals = 0
         deadline = Deadline.after_ms(self._options.client.default_api_timeout_ms)
         while True:
             try:
                 self._ends = self._look_up_ends(position)
                 self._join_group()
-                return self._next(position, limit)
+                return self._plan(position, limit)
             except groups.CommitFailedError:
                 # The group rebalances again. The query takes its partitions over after that.
                 if not self._available_now:
@@ -304,16 +314,16 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if error.error not in UNKNOWN_TOPIC or tries == _MOST_LOOKS:
                     raise
 
-    def _next(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
+    def _plan(self, position: SourceOffset, limit: ReadLimit) -> SourceOffset:
         """Return the end of the next micro-batch, or `position` itself if nothing is new."""
         ends = self._ends
-        before, taken = position, _NONE
+        before, taken_over = position, _NONE
         if self._group is not None:
-            before, ends, taken = self._group.share(position, ends)
+            before, ends, taken_over = self._group.share(position, ends)
             self._ends = ends
         if position.initial and not ends.offsets:
             return position
-        starts = {**taken, **self._starts(before, ends)}
+        starts = {**taken_over, **self._starts(before, ends)}
         begin = {**before.offsets, **starts}
         may_wait = not starts and not self._available_now
         if may_wait and self._limits.are_to_wait(begin, ends.offsets, limit):
@@ -322,7 +332,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             starts = {**starts, **aged_out(begin, ends, self._planner, self._options.data_loss)}
             begin = {**begin, **starts}
         # Another member of the group may have read beyond a pinned end since.
-        latest = {each: max(at, begin.get(each, at)) for each, at in ends.offsets.items()}
+        latest = {
+            partition: max(at, begin.get(partition, at)) for partition, at in ends.offsets.items()
+        }
         end = self._limits.ends(begin, latest, limit)
         nothing_new = not starts and (end == position.offsets or not end)
         if nothing_new and not position.initial:
@@ -336,7 +348,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if has_moved(position, ends.cluster_id, self._options.moved_to_cluster):
             return moved_starts(position, ends, self._planner, self._options.data_loss)
         starts = new_starts(position, ends, self._planner, self._options.data_loss, self._gone)
-        still_gone = {each: of for each, of in self._gone.items() if each not in ends.offsets}
+        still_gone = {where: of for where, of in self._gone.items() if where not in ends.offsets}
         self._gone = {**still_gone, **gone_from(position, ends)}
         return starts
 
@@ -350,7 +362,7 @@ def _ends_at(position: SourceOffset) -> LogEnds:
 def _source_offset(offsets: Offsets, starts: Offsets, ends: LogEnds) -> SourceOffset:
     """Return the offset of a micro-batch up to `offsets`, as the logs are at `ends`."""
     # Spark 4.2 and newer ask for the ends: `reportLatestOffset`.
-    left = {each: end for each, end in ends.offsets.items() if end > offsets[each]}
+    left = {partition: end for partition, end in ends.offsets.items() if end > offsets[partition]}
     return SourceOffset(
         offsets,
         starts,

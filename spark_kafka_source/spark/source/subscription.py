@@ -10,9 +10,9 @@ from functools import lru_cache
 
 from spark_kafka_source.client import Topic
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Option, Settings
+from spark_kafka_source.options.kinds import TOPIC_NAME, TOPIC_NAMES, parsed
 from spark_kafka_source.spark import source
-from spark_kafka_source.spark.declaration import Option
-from spark_kafka_source.spark.kinds import TOPIC_NAME, TOPIC_NAMES, Texts, parsed
 from spark_kafka_source.spark.source.offsets import MAX_PARTITION, parse_json_option
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -29,7 +29,7 @@ class Assign:
     @property
     def topic_names(self) -> list[str]:
         """The topics to ask the brokers for."""
-        return sorted({each.topic for each in self.topic_partitions})
+        return sorted({partition.topic for partition in self.topic_partitions})
 
     def names(self, topic: str) -> bool:
         """Whether the topic is one of these, if it exists."""
@@ -50,37 +50,37 @@ class Assign:
 
         A `known` partition existed before.
         """
-        existing = {each for topic in topics for each in topic.topic_partitions}
-        for each in self.topic_partitions:
-            if each not in existing and each not in known:
-                count = sum(other.topic == each.topic for other in existing)
+        existing = {partition for topic in topics for partition in topic.topic_partitions}
+        for partition in self.topic_partitions:
+            if partition not in existing and partition not in known:
+                count = sum(other.topic == partition.topic for other in existing)
                 raise ConfigurationError(
                     self.option,
                     "{} does not exist",
                     f"The topic has partitions 0 to {count - 1}",
-                    str(each),
+                    str(partition),
                 )
-        return [each for each in self.topic_partitions if each in existing]
+        return [partition for partition in self.topic_partitions if partition in existing]
 
     @classmethod
     def parse(cls, text: str) -> "Assign":
         """Parse the option's text. Raises `ConfigurationError` unless it is JSON of that form."""
         expected = "Give JSON as in '{\"topic\":[0,1]}'"
-        found = parse_json_option(cls.option, text, expected)
-        if not isinstance(found, dict) or not all(
-            isinstance(partitions, list) for partitions in found.values()
+        topics = parse_json_option(cls.option, text, expected)
+        if not isinstance(topics, dict) or not all(
+            isinstance(partitions, list) for partitions in topics.values()
         ):
             raise ConfigurationError(cls.option, "found {}", expected, text)
         pairs = [
-            (topic, partition) for topic, partitions in found.items() for partition in partitions
+            (topic, partition) for topic, partitions in topics.items() for partition in partitions
         ]
         if not pairs or not all(_is_partition(partition) for _, partition in pairs):
             raise ConfigurationError(cls.option, "found {}", expected, text)
         return cls(tuple(sorted({TopicPartition(*pair) for pair in pairs})))
 
 
-def _is_partition(found: object) -> bool:
-    return type(found) is int and 0 <= found <= MAX_PARTITION
+def _is_partition(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MAX_PARTITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Subscribe:
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
         """Return all partitions of these topics."""
-        return [each for topic in topics for each in topic.topic_partitions]
+        return [partition for topic in topics for partition in topic.topic_partitions]
 
     @classmethod
     def parse(cls, text: str) -> "Subscribe":
@@ -164,7 +164,8 @@ class SubscribePattern:
         self, topics: Iterable[Topic], _: Container[TopicPartition] = ()
     ) -> list[TopicPartition]:
         """Return all partitions of the topics that match."""
-        return [each for topic in topics if self.wants(topic) for each in topic.topic_partitions]
+        matching = [topic for topic in topics if self.wants(topic)]
+        return [partition for topic in matching for partition in topic.topic_partitions]
 
     @classmethod
     def parse(cls, text: str) -> "SubscribePattern":
@@ -225,10 +226,10 @@ class OnlyPartitions:
 
         Raises `ConfigurationError` if none has, and no partition is `known` to have existed.
         """
-        found = self.subscription.select(topics, known)
-        selected = [each for each in found if self._has_number(each)]
-        if found and not selected and not known:
-            most = max(each.partition for each in found)
+        partitions = self.subscription.select(topics, known)
+        selected = [partition for partition in partitions if self._has_number(partition)]
+        if partitions and not selected and not known:
+            most = max(partition.partition for partition in partitions)
             raise ConfigurationError(
                 _PARTITIONS.name, "selects none", f"The topics have partitions 0 to {most}"
             )
@@ -249,28 +250,31 @@ def _compiled(pattern: str) -> "re.Pattern[str]":
 
 def _numbers(name: str, text: str) -> tuple[range, ...]:
     matches = [re.fullmatch(_NUMBERS, part) for part in text.split(",")]
-    found = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in matches if each]
-    if len(found) < len(matches) or not all(found) or any(each.stop > 2**31 for each in found):
+    numbers = [range(int(match[1]), int(match[2] or match[1]) + 1) for match in matches if match]
+    is_usable = len(numbers) == len(matches) and all(
+        part and part.stop <= 2**31 for part in numbers
+    )
+    if not is_usable:
         raise ConfigurationError(
             name, "found {}", "Give numbers and ranges, as in '0,2,8-15'", text
         )
-    return tuple(found)
+    return tuple(numbers)
 
 
 _TOPICS: tuple[Option[Assign | Subscribe | SubscribePattern], ...] = (
     Option(
-        Assign.option,
+        "assign",
         parsed('JSON, `{"events": [0, 1]}`', lambda _, text: Assign.parse(text)),
         "read exactly these partitions",
     ),
     Option(
-        Subscribe.option,
+        "subscribe",
         parsed("names separated by commas, `events,orders`", lambda _, text: Subscribe.parse(text)),
         "the topics to read",
         instead="'topic' names the topic to write to",
     ),
     Option(
-        SubscribePattern.option,
+        "subscribePattern",
         parsed("a regular expression of Java's", lambda _, text: SubscribePattern.parse(text)),
         "read each topic in whose name the pattern is found, except Kafka's internal topics",
     ),
@@ -284,21 +288,21 @@ SUBSCRIPTION = (*_TOPICS, _PARTITIONS)
 """Options of `parse_subscription`."""
 
 
-def parse_subscription(texts: Texts) -> Subscription:
-    """Parse the one subscription option that must be given. `texts` have lower-case names."""
-    given = [each for each in _TOPICS if each.name.lower() in texts]
-    names = ", ".join(f"'{each.name}'" for each in _TOPICS)
+def parse_subscription(settings: Settings) -> Subscription:
+    """Parse the one subscription option that must be given."""
+    given = [option for option in _TOPICS if settings.has(option.name)]
+    names = ", ".join(f"'{option.name}'" for option in _TOPICS)
     if not given:
-        found = "is missing, and 'topic' is for writing" if "topic" in texts else _NO_TOPIC
+        found = "is missing, and 'topic' is for writing" if settings.has("topic") else _NO_TOPIC
         raise ConfigurationError(Subscribe.option, found, f"Give exactly one of {names}")
     if len(given) > 1:
-        found = "given together with " + ", ".join(f"'{each.name}'" for each in given[1:])
+        found = "given together with " + ", ".join(f"'{option.name}'" for option in given[1:])
         raise ConfigurationError(given[0].name, found, f"Give exactly one of {names}")
-    subscription = given[0].of(texts)
-    if _PARTITIONS.name not in texts:
+    subscription = given[0].of(settings)
+    if not settings.has(_PARTITIONS.name):
         return subscription
     if isinstance(subscription, Assign):
         raise ConfigurationError(
             _PARTITIONS.name, "is given together with 'assign'", "Name the partitions there"
         )
-    return OnlyPartitions(subscription, _PARTITIONS.of(texts))
+    return OnlyPartitions(subscription, _PARTITIONS.of(settings))

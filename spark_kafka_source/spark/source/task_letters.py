@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 # The first task with dead letters imports a producer.
 from spark_kafka_source import dead_letters
-from spark_kafka_source.spark.kept import Kept
+from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.typed import Letters
 
@@ -54,7 +54,7 @@ def _close(writer: "dead_letters.DeadLetters") -> None:
     writer.close(_CLOSE_SECONDS)
 
 
-kept_writers: "Kept[dead_letters.Destination, dead_letters.DeadLetters]" = Kept(_make, _close)
+kept_writers: "Pool[dead_letters.Destination, dead_letters.DeadLetters]" = Pool(_make, _close)
 """Writers that have written all of their letters."""
 
 

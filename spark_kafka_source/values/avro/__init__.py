@@ -4,18 +4,21 @@ from spark_kafka_source.values.avro.derive import schema_of
 from spark_kafka_source.values.avro.encode import encode
 from spark_kafka_source.values.avro.fit import fit
 from spark_kafka_source.values.avro.parse import parse_schema
-from spark_kafka_source.values.avro.reader import TIME, Reader
+from spark_kafka_source.values.avro.program import Program
+from spark_kafka_source.values.avro.reader import AvroReader, decode
 from spark_kafka_source.values.avro.resolve import resolve
 from spark_kafka_source.values.avro.schema import Schema
-from spark_kafka_source.values.avro.value_reader import AvroReader
-from spark_kafka_source.values.avro.value_writer import AvroWriter
+from spark_kafka_source.values.avro.shape import TIME, ReaderSchema
+from spark_kafka_source.values.avro.writer import AvroWriter
 
 __all__ = [
     "TIME",
     "AvroReader",
     "AvroWriter",
-    "Reader",
+    "Program",
+    "ReaderSchema",
     "Schema",
+    "decode",
     "encode",
     "fit",
     "parse_schema",

@@ -6,14 +6,13 @@ An absent value, such as in all other branches of a union, is null in these colu
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.packing import Varints
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.avro.fit import (
@@ -27,21 +26,20 @@ from spark_kafka_source.values.avro.fit import (
 )
 from spark_kafka_source.values.avro.schema import (
     AS_A_UUID,
+    MILLIS,
     UUID_PATTERN,
     EnumType,
     FixedType,
     Kind,
-    LogicalKind,
     MapType,
     Primitive,
     is_null,
     is_uuid,
 )
 from spark_kafka_source.values.decimals import minimal_bytes
-from spark_kafka_source.values.fitting import converted
-from spark_kafka_source.values.outcome import Mask
+from spark_kafka_source.values.faults import Mask
+from spark_kafka_source.values.fitting import converted, refuse_rows
 
-_MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
 _THOUSAND = 1000
 
 
@@ -105,7 +103,9 @@ def _parts(node: Node, array: pa.Array, rows: Integers, there: Mask | None) -> _
     if array.null_count:
         null = _both(~_valid(array), there)
         if np.count_nonzero(null):
-            _refuse(node, rows[null], f"null, where the schema has {node.kind} and no null")
+            refuse_rows(
+                node.path, rows[null], f"null, where the schema has {node.kind} and no null"
+            )
     if isinstance(node, Record):
         for place, inner in node.fields:
             field = array if place == ABSENT_PLACE else array.field(place)
@@ -123,7 +123,9 @@ def _absent(node: Absent, array: pa.Array, rows: Integers, there: Mask | None) -
     elif not is_null(node.kind):
         left = np.ones(len(array), np.bool_) if there is None else there
         if np.count_nonzero(left):
-            _refuse(node, rows[left], f"null, where the schema has {node.kind} and no null")
+            refuse_rows(
+                node.path, rows[left], f"null, where the schema has {node.kind} and no null"
+            )
 
 
 def _union(node: Choice, array: pa.Array, rows: Integers, there: Mask | None) -> _Parts:
@@ -139,13 +141,13 @@ def _union(node: Choice, array: pa.Array, rows: Integers, there: Mask | None) ->
         taken = [each for each, *_ in branches]
         if any(np.count_nonzero(chosen & each) for each in taken):
             several = chosen & np.logical_or.reduce(taken)
-            _refuse(node, rows[several], f"several members, where {node.kind} has one")
+            refuse_rows(node.path, rows[several], f"several members, where {node.kind} has one")
         index[chosen] = branch.number
         branches.append((chosen, branch.node, values))
     if node.null is None:
         left = _both(index < 0, there)
         if np.count_nonzero(left):
-            _refuse(node, rows[left], f"null, where the schema has {node.kind}")
+            refuse_rows(node.path, rows[left], f"null, where the schema has {node.kind}")
     yield _Numbers(index, there)
     for chosen, inner, values in branches:
         whole = np.count_nonzero(chosen) == len(chosen)
@@ -219,11 +221,6 @@ def _both(mask: Mask, *others: Mask | None) -> Mask:
         if other is not None:
             mask = mask & other
     return mask
-
-
-def _refuse(node: Node, rows: Integers, reason: str) -> NoReturn:
-    where = f"{node.path}: " if node.path else ""
-    raise UnencodableRowError(np.unique(rows).tolist(), where + reason)
 
 
 def _joined(count: int, parts: _Parts, prefix: bytes = b"") -> pa.BinaryArray:
@@ -303,7 +300,7 @@ def _long(node: Leaf, array: pa.Array) -> Integers:
     logical = (
         node.kind.logical.kind if isinstance(node.kind, Primitive) and node.kind.logical else None
     )
-    is_cut = logical in _MILLIS and not pa.types.is_integer(node.arrow)
+    is_cut = logical in MILLIS and not pa.types.is_integer(node.arrow)
     return values // _THOUSAND if is_cut else values
 
 
@@ -319,7 +316,7 @@ def _fixed(
     bounds = _bounds(array)
     other = _both(np.diff(bounds) != kind.size, there)
     if np.count_nonzero(other):
-        _refuse(node, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
+        refuse_rows(node.path, rows[other], f"not of the {kind.size} bytes that {kind.name} has")
     return _bytes_at(bounds, array.buffers()[2], there)
 
 
@@ -328,8 +325,8 @@ def _check_uuids(node: Leaf, array: pa.Array, rows: Integers, there: Mask | None
     are_uuids = pc.match_substring_regex(array, rf"\A{UUID_PATTERN}\z").fill_null(True)
     other = _both(~are_uuids.to_numpy(zero_copy_only=False), there)
     if np.count_nonzero(other):
-        found = array.filter(pa.array(other))[0].as_py()
-        _refuse(node, rows[other], f"{found!r} is no UUID, {AS_A_UUID}")
+        text = array.filter(pa.array(other))[0].as_py()
+        refuse_rows(node.path, rows[other], f"{text!r} is no UUID, {AS_A_UUID}")
 
 
 def _symbol(
@@ -338,7 +335,9 @@ def _symbol(
     index = pc.index_in(array, value_set=pa.array(symbols, pa.string()))
     unknown = _both(~_valid(index), there)
     if np.count_nonzero(unknown):
-        found = array.filter(pa.array(unknown))[0].as_py()
-        _refuse(node, rows[unknown], f"{found!r} is none of the symbols {', '.join(symbols)}")
+        symbol = array.filter(pa.array(unknown))[0].as_py()
+        refuse_rows(
+            node.path, rows[unknown], f"{symbol!r} is none of the symbols {', '.join(symbols)}"
+        )
     numbers: Integers = index.fill_null(0).to_numpy().astype(np.int64)
     return numbers

@@ -11,14 +11,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from spark_kafka_source.records.plain_types import plain
-from spark_kafka_source.values.avro.reader import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.avro.schema import (
     ArrayType,
     AvroType,
     Definition,
     EnumType,
     FixedType,
-    Kind,
     LogicalKind,
     MapType,
     Primitive,
@@ -27,6 +25,7 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
+from spark_kafka_source.values.avro.shape import MAX_PRECISION, PRIMITIVES, member_names, members
 from spark_kafka_source.values.fitting import below, missing_field, places, unfit, widens
 from spark_kafka_source.values.typing import AvroTyping
 
@@ -120,8 +119,8 @@ class _Fit:
         definition = self._schema.definition(kind)
         if pa.types.is_null(given):
             return self._absent(kind, path)
-        found = self._fitting(definition, given, path)
-        return found or unfit(path, given, _named(definition), _advice(definition, given))
+        plan = self._fitting(definition, given, path)
+        return plan or unfit(path, given, _named(definition), _advice(definition, given))
 
     def _fitting(self, definition: Definition, given: pa.DataType, path: str) -> Node | None:
         """Return the plan for a type that may fit, or None if it is of another kind."""
@@ -162,35 +161,35 @@ class _Fit:
 
     def _record(self, record: RecordType, given: pa.StructType, path: str) -> Record:
         names = [each.name for each in record.fields]
-        found = places([each.name for each in given], names, path, self._ignored)
+        place_of = places([each.name for each in given], names, path, self._ignored)
         fields: list[tuple[int, Node]] = []
         for field in record.fields:
             inner = below(path, field.name)
-            if field.name in found:
-                place = found[field.name]
+            if field.name in place_of:
+                place = place_of[field.name]
                 fields.append((place, self.node(field.type, given[place].type, inner)))
             else:
                 fields.append((ABSENT_PLACE, self._absent(field.type, inner)))
         return Record(path, record, tuple(fields))
 
     def _union(self, union: UnionType, given: pa.DataType, path: str) -> Choice:
-        found, null = members(self._schema, union), self._null(union)
-        if len(found) == 1:
-            number = union.branches.index(found[0])
-            branch = Branch(number, ABSENT_PLACE, self.node(found[0], given, path))
+        branches_read, null = members(self._schema, union), self._null(union)
+        if len(branches_read) == 1:
+            number = union.branches.index(branches_read[0])
+            branch = Branch(number, ABSENT_PLACE, self.node(branches_read[0], given, path))
             return Choice(path, union, null, (branch,), is_struct=False)
-        names = member_names(self._schema, found, self._typing, path)
-        if not pa.types.is_struct(given) or not found:
-            listed = ", ".join(f"{n}: {kind}" for n, kind in zip(names, found, strict=True))
-            unfit(path, given, union, f"Give a struct of {listed}" if found else "")
-        there = places([each.name for each in given], names, path, self._ignored)
+        names = member_names(self._schema, branches_read, self._typing, path)
+        if not pa.types.is_struct(given) or not branches_read:
+            listed = ", ".join(f"{n}: {kind}" for n, kind in zip(names, branches_read, strict=True))
+            unfit(path, given, union, f"Give a struct of {listed}" if branches_read else "")
+        there = places([field.name for field in given], names, path, self._ignored)
         branches = tuple(
             Branch(
                 union.branches.index(kind),
                 there[name],
                 self.node(kind, given[there[name]].type, below(path, name)),
             )
-            for name, kind in zip(names, found, strict=True)
+            for name, kind in zip(names, branches_read, strict=True)
             if name in there and not pa.types.is_null(given[there[name]].type)
         )
         return Choice(path, union, null, branches, is_struct=True)
@@ -207,19 +206,9 @@ def _encoded_from(kind: Plain) -> tuple[pa.DataType, ...]:
     if isinstance(kind, FixedType):
         return (pa.binary(),)
     of_logical = (TIMES[logical.kind],) if logical and logical.kind in TIMES else ()
-    return (*of_logical, _PRIMITIVES[kind.kind])
+    return (*of_logical, PRIMITIVES[kind.kind][1])
 
 
-_PRIMITIVES: dict[Kind, pa.DataType] = {
-    Kind.NULL: pa.null(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.INT: pa.int32(),
-    Kind.LONG: pa.int64(),
-    Kind.FLOAT: pa.float32(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.BYTES: pa.binary(),
-    Kind.STRING: pa.string(),
-}
 TIMES: dict[LogicalKind, pa.DataType] = {
     LogicalKind.DATE: pa.date32(),
     LogicalKind.TIME_MILLIS: pa.time32("ms"),

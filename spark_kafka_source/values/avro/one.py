@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.values.avro.fit import TIMES
-from spark_kafka_source.values.avro.reader import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.avro.schema import (
     AS_A_UUID,
+    MILLIS,
     UUID_PATTERN,
     ArrayType,
     AvroType,
@@ -31,6 +31,7 @@ from spark_kafka_source.values.avro.schema import (
     is_null,
     is_uuid,
 )
+from spark_kafka_source.values.avro.shape import MAX_PRECISION, member_names, members
 from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.one_value import (
     boolean,
@@ -52,7 +53,6 @@ Write = Callable[[Any, bytearray], None]
 """Appends the bytes of a value. Raises `UnencodableRowError`."""
 
 _AS_SPARK = AvroTyping()
-_MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
 
 
 def writer_of_one(
@@ -106,7 +106,9 @@ class _Writers:
         if record.name in self._within:
             return self._inner_record(record, path)
         self._within.add(record.name)
-        writes = [(each.name, self.of(each.type, below(path, each.name))) for each in record.fields]
+        writes = [
+            (field.name, self.of(field.type, below(path, field.name))) for field in record.fields
+        ]
         self._within.remove(record.name)
         names = dict.fromkeys(name for name, _ in writes)
         ignored = self._ignored
@@ -131,13 +133,13 @@ class _Writers:
         return write
 
     def _union(self, union: UnionType, path: str) -> Write:
-        found = members(self._schema, union)
+        kinds = members(self._schema, union)
         null = [place for place, each in enumerate(union.branches) if is_null(each)]
-        places = [encode_varint(union.branches.index(each)) for each in found]
-        is_struct = len(found) > 1
-        names = member_names(self._schema, found, self._typing, path)
+        places = [encode_varint(union.branches.index(each)) for each in kinds]
+        is_struct = len(kinds) > 1
+        names = member_names(self._schema, kinds, self._typing, path)
         inner_paths = [below(path, name) if is_struct else path for name in names]
-        writes = [self.of(kind, each) for kind, each in zip(found, inner_paths, strict=True)]
+        writes = [self.of(kind, each) for kind, each in zip(kinds, inner_paths, strict=True)]
         ignored = self._ignored
 
         def struct_of(value: Any) -> tuple[int, Any]:
@@ -148,7 +150,7 @@ class _Writers:
 
         def write(value: Any, out: bytearray) -> None:
             chosen, inner = struct_of(value) if is_struct else (0, value)
-            if inner is not None and found:
+            if inner is not None and kinds:
                 out += places[chosen]
                 writes[chosen](inner, out)
             elif inner is not None:
@@ -163,8 +165,8 @@ class _Writers:
 
 def _chosen(union: UnionType, names: Collection[str], path: str, value: Any) -> tuple[int, Any]:
     """Return which member of the struct is set, and its value."""
-    found = [(place, value.get(name)) for place, name in enumerate(names)]
-    there = [(place, each) for place, each in found if each is not None]
+    values = [(place, value.get(name)) for place, name in enumerate(names)]
+    there = [(place, each) for place, each in values if each is not None]
     if len(there) > 1:
         refuse(path, f"several members, where {union} has one")
     return there[0] if there else (0, None)
@@ -180,10 +182,10 @@ def _null(path: str) -> Write:
 
 def _list(item: Write, path: str) -> Write:
     def write(value: Any, out: bytearray) -> None:
-        found = items_of(value, path)
-        if found:
-            out += encode_varint(len(found))
-            for each in found:
+        items = items_of(value, path)
+        if items:
+            out += encode_varint(len(items))
+            for each in items:
                 item(each, out)
         out.append(0)
 
@@ -192,10 +194,10 @@ def _list(item: Write, path: str) -> Write:
 
 def _map(key: Write, item: Write, path: str) -> Write:
     def write(value: Any, out: bytearray) -> None:
-        found = pairs_of(value, path)
-        if found:
-            out += encode_varint(len(found))
-            for name, each in found:
+        entries = pairs_of(value, path)
+        if entries:
+            out += encode_varint(len(entries))
+            for name, each in entries:
                 key(name, out)
                 item(each, out)
         out.append(0)
@@ -253,7 +255,7 @@ def _integer(kind: Primitive, path: str) -> Write:
     arrow = pa.int32() if kind.kind is Kind.INT else pa.int64()
     logical = None if kind.logical is None else kind.logical.kind
     time = TIMES.get(logical) if logical else None
-    divisor = 1000 if logical in _MILLIS else 1
+    divisor = 1000 if logical in MILLIS else 1
 
     def number(value: Any) -> int:
         if time is None or isinstance(value, int):

@@ -178,12 +178,12 @@ class _Parser:
         fields = _required(schema, "fields", path)
         if not isinstance(fields, list):
             raise SchemaError(path, f"the fields of {name} are no list", "A record has a list")
-        found = tuple(self._field(each, space, path, depth) for each in fields)
-        if twice := [each for each, count in Counter(f.name for f in found).items() if count > 1]:
+        parsed = tuple(self._field(field, space, path, depth) for field in fields)
+        if twice := [each for each, count in Counter(f.name for f in parsed).items() if count > 1]:
             raise SchemaError(
                 path, f"{name} has {quoted(twice[0])} twice", "Give each field its own name"
             )
-        return self._end(RecordType(name, found, aliases))
+        return self._end(RecordType(name, parsed, aliases))
 
     def _field(self, schema: Json, space: str, path: str, depth: int) -> Field:
         if not isinstance(schema, dict):

@@ -4,7 +4,8 @@ https://avro.apache.org/docs/1.12.0/specification/#schema-resolution leaves some
 are as in Java. Records may differ in name, unless a union has several records. From a union, the
 first branch of the same type is taken, else the first branch that the type can be promoted to.
 Beyond the specification, a timestamp keeps its moment if one side counts in milliseconds and the
-other in microseconds.
+other in microseconds. The module is long because one class has all rules: each type's rule calls
+the rules of the types within it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,10 @@ from typing import TypeGuard
 import numpy as np
 
 from spark_kafka_source.values.avro.defaults import encode_default
-from spark_kafka_source.values.avro.reader import TIME, Reader, member_names, members
+from spark_kafka_source.values.avro.program import Convert, Op, Program, Row
 from spark_kafka_source.values.avro.schema import (
+    MICROS,
+    MILLIS,
     NO_DEFAULT,
     ArrayType,
     AvroType,
@@ -32,9 +35,9 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
+from spark_kafka_source.values.avro.shape import TIME, ReaderSchema, member_names, members
 from spark_kafka_source.values.columns import Column, Form, Presence
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError, quoted
-from spark_kafka_source.values.program import Convert, Op, Program, Row
 from spark_kafka_source.values.typing import AvroTyping
 
 MAX_ROWS = 50_000
@@ -61,11 +64,9 @@ _PROMOTED = {
     (Kind.FLOAT, Kind.DOUBLE): Convert.NOT,
 }
 _TEXTS = (Kind.BYTES, Kind.STRING)
-_MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
-_MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
 
 
-def resolve(writer: Schema, reader: Reader) -> Program:
+def resolve(writer: Schema, reader: ReaderSchema) -> Program:
     """Return the program for `writer`. Raises `UnresolvableError` if it can never read a value."""
     resolution = _Resolution(writer, reader.schema, reader.typing)
     resolution.emit(writer.type, reader.schema.type, reader.layout.column)
@@ -123,19 +124,19 @@ class _Resolution:
             self._member(writer, reader, column)
 
     def _member(self, writer: AvroType, reader: UnionType, column: Column) -> None:
-        found = members(self._reader, reader)
-        columns: Sequence[Column | None] = (column,) * len(found)
+        kinds = members(self._reader, reader)
+        columns: Sequence[Column | None] = (column,) * len(kinds)
         if column.form is Form.CHOICE:
             children = dict(zip(column.names, column.children, strict=True))
-            names = member_names(self._reader, found, self._typing, self._path)
+            names = member_names(self._reader, kinds, self._typing, self._path)
             columns = [children.get(name) for name in names]
-        order = sorted(range(len(found)), key=lambda each: self._distance(writer, found[each]))
+        order = sorted(range(len(kinds)), key=lambda each: self._distance(writer, kinds[each]))
         for place in order:
             try:
                 with self._or_nothing():
-                    self._plain(writer, found[place], columns[place])
+                    self._plain(writer, kinds[place], columns[place])
             except UnresolvableError:
-                if len(found) == 1:
+                if len(kinds) == 1:
                     raise
                 continue
             return
@@ -216,11 +217,11 @@ class _Resolution:
         matched = _matched(writer, reader)
         children = dict(zip(column.names, column.children, strict=True))
         for field in writer.fields:
-            found = matched.get(field.name)
-            child = children.get(found.name) if found else None
+            wanted = matched.get(field.name)
+            child = children.get(wanted.name) if wanted else None
             with self._at(field.name):
-                if found and child:
-                    self.emit(field.type, found.type, child)
+                if wanted and child:
+                    self.emit(field.type, wanted.type, child)
                 else:
                     self._skip(field.type)
         written = {field.name for field in matched.values()}
@@ -425,7 +426,7 @@ def _unit(writer: Primitive, reader: Primitive, column: Column) -> Convert:
     """Return the conversion to the column's unit: microseconds, or nanoseconds for times."""
     one = writer.logical.kind if writer.logical else None
     other = reader.logical.kind if reader.logical else None
-    if other in _MILLIS + _MICROS:
-        unit = one if one in _MILLIS + _MICROS else other
-        return Convert.TIMES_1000 if unit in _MILLIS else Convert.NOT
+    if other in MILLIS + MICROS:
+        unit = one if one in MILLIS + MICROS else other
+        return Convert.TIMES_1000 if unit in MILLIS else Convert.NOT
     return Convert.TIMES_1000 if column.arrow == TIME else Convert.NOT

@@ -48,6 +48,10 @@ class LogicalKind(Enum):
         return self.value
 
 
+MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
+MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
+
+
 @dataclass(frozen=True, slots=True)
 class Logical:
     """Logical type. `precision` and `scale` are for decimals."""

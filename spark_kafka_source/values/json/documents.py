@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import urljoin
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.extras import install_extra
 from spark_kafka_source.values.errors import SchemaError, quoted
 from spark_kafka_source.values.schema_text import SchemaText
 
 MAX_REFERENCES = 1000
-INSTALL = "Install it: pip install 'spark-kafka-source[json]'"
+INSTALL = install_extra("json")
 
 _RESOLVER = "referencing"
 _BASES = ("$id", "id", "$schema")
@@ -60,7 +61,7 @@ class Documents:
         root = _parsed(schema.text, "")
         others = {name: _parsed(text, name) for name, text in schema.references}
         texts = (schema.text, *(text for _, text in schema.references))
-        is_dynamic = sum(text.count(each) for text in texts for each in _DYNAMIC) > 1
+        is_dynamic = sum(text.count(keyword) for text in texts for keyword in _DYNAMIC) > 1
         if find_spec(_RESOLVER) is None:
             return cls(root, others, {}, None, is_dynamic)
         try:
@@ -99,7 +100,7 @@ class Scope:
         """Return the scope of a node below. It may have an `$id` and a draft of its own."""
         if self.resolver is None or not isinstance(node, dict):
             return self
-        if not any(each in node for each in _BASES):
+        if not any(keyword in node for keyword in _BASES):
             return self
         try:
             draft = self.draft.detect(node)
@@ -136,8 +137,8 @@ class Scope:
             document = self.resolver.lookup(uri).contents
             reference = f"{self.documents.uris.get(id(document), uri)}#{fragment}"
             draft = draft.detect(document)
-        found = self.resolver.lookup(reference)
-        return found.contents, Scope(self.documents, found.resolver, draft)
+        resolved = self.resolver.lookup(reference)
+        return resolved.contents, Scope(self.documents, resolved.resolver, draft)
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -178,8 +179,8 @@ def lenient() -> Any:
     drafts = (known.DRAFT4, known.DRAFT7, known.DRAFT202012)
 
     def id_of(node: Any) -> Any:
-        found = node.get("$id", node.get("id")) if isinstance(node, dict) else None
-        return found if isinstance(found, str) and not found.startswith("#") else None
+        uri = node.get("$id", node.get("id")) if isinstance(node, dict) else None
+        return uri if isinstance(uri, str) and not uri.startswith("#") else None
 
     def subresources_of(node: Any) -> Iterator[Any]:
         every = [each for draft in drafts for each in draft.subresources_of(node)]

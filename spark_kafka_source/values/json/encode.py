@@ -15,12 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.plain_types import as_plain, plain
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.errors import quoted
-from spark_kafka_source.values.fitting import converted
+from spark_kafka_source.values.fitting import converted, refuse_rows
 from spark_kafka_source.values.iso_8601 import is_far, iso_8601
 from spark_kafka_source.values.json.fit import BASE64, Field, Fit, free, matches
 from spark_kafka_source.values.json.meaning import from_base64
@@ -39,8 +38,8 @@ def encode(array: pa.Array, fit: Fit | None = None) -> pa.BinaryArray:
     `UnfitColumnError` for types that JSON has no place for, and `UnencodableRowError`.
     """
     array = as_plain(array)
-    found = free(plain(array.type)) if fit is None else fit
-    return _text(array, found, np.arange(len(array))).cast(pa.binary())
+    plan = free(plain(array.type)) if fit is None else fit
+    return _text(array, plan, np.arange(len(array))).cast(pa.binary())
 
 
 def _text(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
@@ -71,12 +70,12 @@ def _of(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
 
 def _object(array: pa.Array, fit: Fit, rows: Integers) -> pa.Array:
     fields: list[pa.Array | pa.Scalar] = [pa.array([""] * len(array), pa.string())]
-    for each in fit.fields:
-        name = f",{json.dumps(each.name, ensure_ascii=False)}:"
-        if each.place is None and each.is_required:
+    for field in fit.fields:
+        name = f",{json.dumps(field.name, ensure_ascii=False)}:"
+        if field.place is None and field.is_required:
             fields.append(pa.scalar(f"{name}null"))
-        elif each.place is not None:
-            fields.append(_joined(pa.scalar(name), _field(array.field(each.place), each, rows)))
+        elif field.place is not None:
+            fields.append(_joined(pa.scalar(name), _field(array.field(field.place), field, rows)))
     inner = pc.binary_join_element_wise(*fields, pa.scalar(""), null_handling="skip")
     return _around("{", pc.utf8_slice_codeunits(inner, 1), "}")
 
@@ -153,9 +152,9 @@ def _around(before: str, texts: pa.Array, behind: str) -> pa.Array:
 
 def _refuse(wrong: pa.Array | Mask, rows: Integers, fit: Fit, reason: str) -> None:
     """Raise `UnencodableRowError` for the rows of these values, if there are any."""
-    found = np.unique(rows[np.asarray(wrong, np.bool_)]).tolist()
-    if found:
-        raise UnencodableRowError(found, f"{fit.path}: {reason}" if fit.path else reason)
+    bad_rows = rows[np.asarray(wrong, np.bool_)]
+    if len(bad_rows):
+        refuse_rows(fit.path, bad_rows, reason)
 
 
 def _check_keys(keys: pa.Array, fit: Fit, rows: Integers, owners: Integers) -> None:
@@ -193,7 +192,7 @@ def _check_string(array: pa.Array, fit: Fit, rows: Integers) -> None:
     if not fit.formats:
         return
     texts = array.to_pylist()
-    wrong = np.array([not has_format(each, fit.formats) for each in texts], np.bool_)
+    wrong = np.array([not has_format(text, fit.formats) for text in texts], np.bool_)
     if wrong.any():
         shown = quoted(texts[int(wrong.argmax())])
         _refuse(wrong, rows, fit, f"{shown} is no {_shown(fit.formats)}")
@@ -201,7 +200,7 @@ def _check_string(array: pa.Array, fit: Fit, rows: Integers) -> None:
 
 def has_format(text: str, formats: Iterable[str]) -> bool:
     """Whether a string has one of these formats: `date`, `date-time` (RFC 3339) or `base64`."""
-    return any(_HAS_FORMAT[each](text) for each in formats)
+    return any(_HAS_FORMAT[format_name](text) for format_name in formats)
 
 
 def _is_base64(text: str) -> bool:
@@ -232,8 +231,8 @@ _CHECKS: dict[pa.DataType, Callable[[pa.Array, Fit, Integers], None]] = {
 
 def text_of_leaf(value: object, kind: pa.DataType) -> str:
     """Return the text that a value of a type that is not nested has as a column of one row."""
-    found: str = _LEAVES.get(kind, _plain)(pa.array([value], kind))[0].as_py()
-    return found
+    shown: str = _LEAVES.get(kind, _plain)(pa.array([value], kind))[0].as_py()
+    return shown
 
 
 # -- leaves ----------------------------------------------------------------------------------------

@@ -155,8 +155,8 @@ def _joined(arrays: list[pa.Array]) -> pa.Array:
 
 
 def _ranges(bounds: list[tuple[int, int]]) -> Integers:
-    found = [np.arange(start, end) for start, end in bounds]
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    ranges = [np.arange(start, end) for start, end in bounds]
+    return np.concatenate([np.zeros(0, np.int64), *ranges])
 
 
 def trimmed(octets: Octets, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
@@ -180,12 +180,14 @@ def is_doubtful(octets: Octets, starts: Integers, ends: Integers) -> npt.NDArray
     """Return which rows do not begin and end like objects, or may be nested too deeply."""
     if not len(octets):
         return np.ones(len(starts), np.bool_)
-    found: npt.NDArray[np.bool_] = (ends - starts < 2) | (octets.take(starts, mode="clip") != _OPEN)
-    found |= octets.take(ends - 1, mode="clip") != _CLOSE
+    doubtful: npt.NDArray[np.bool_] = (ends - starts < 2) | (
+        octets.take(starts, mode="clip") != _OPEN
+    )
+    doubtful |= octets.take(ends - 1, mode="clip") != _CLOSE
     for row in np.flatnonzero(ends - starts > 2 * MAX_DEPTH).tolist():
-        if not found[row]:
-            found[row] = is_deep(octets[starts[row] : ends[row]].tobytes())
-    return found
+        if not doubtful[row]:
+            doubtful[row] = is_deep(octets[starts[row] : ends[row]].tobytes())
+    return doubtful
 
 
 def not_text(texts: pa.BinaryArray) -> npt.NDArray[np.bool_]:

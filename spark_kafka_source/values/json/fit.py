@@ -2,7 +2,9 @@
 
 The schema is DDL, a JSON Schema, or none. The result, a `Fit`, is a tree of the column's own type.
 It says how each part is written, and what only rows can show to be wrong. The rules for types are
-those of `values.fitting`, and for a JSON Schema those of docs/values-json.md.
+those of `values.fitting`, and for a JSON Schema those of docs/contributors/formats-in-detail.md.
+The module is long because the three kinds of schemas stand beside each other, with the same rules
+for nested types.
 """
 
 import re
@@ -23,8 +25,8 @@ from spark_kafka_source.values.fitting import (
     unknown_field,
     widens,
 )
-from spark_kafka_source.values.json.shape import INSTEAD, NULL, Node, Options, Place, Shape
-from spark_kafka_source.values.json.types import readable
+from spark_kafka_source.values.json.meaning import readable
+from spark_kafka_source.values.json.schema import INSTEAD, NULL, Node, Options, Place, SchemaGraph
 
 MAX_TRIED = 100_000
 """The most choices of a JSON Schema that a column is compared with."""
@@ -113,9 +115,9 @@ _WIDER: Mapping[pa.DataType, pa.DataType] = {
 
 
 def _check_names(given: pa.DataType, path: str) -> None:
-    names = [each.name for each in given]
+    names = [field.name for field in given]
     twice = (
-        [each for each in names if names.count(each) > 1] if len(set(names)) < len(names) else []
+        [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
     )
     if twice:
         raise UnfitColumnError(below(path, twice[0]), "it is given twice", "Give each field once")
@@ -137,15 +139,17 @@ def fit_columns(
     if pa.types.is_null(given):
         return Fit(given, path)
     if pa.types.is_struct(wanted) and pa.types.is_struct(given):
-        found = places([each.name for each in given], [each.name for each in wanted], path, ignored)
+        place_of = places(
+            [field.name for field in given], [field.name for field in wanted], path, ignored
+        )
         fields = []
-        for each in wanted:
-            place, inner = found.get(each.name), below(path, each.name)
+        for field in wanted:
+            place, inner = place_of.get(field.name), below(path, field.name)
             kind = pa.null() if place is None else given[place].type
-            if not each.nullable and pa.types.is_null(kind):
-                missing_field(inner, f"{_in_ddl(each.type)} NOT NULL")
-            fit = replace(fit_columns(kind, each.type, ignored, inner), null=each.nullable)
-            fields.append(Field(each.name, place, fit, is_required=not each.nullable))
+            if not field.nullable and pa.types.is_null(kind):
+                missing_field(inner, f"{_in_ddl(field.type)} NOT NULL")
+            fit = replace(fit_columns(kind, field.type, ignored, inner), null=field.nullable)
+            fields.append(Field(field.name, place, fit, is_required=not field.nullable))
         return Fit(wanted, path, fields=tuple(fields))
     if pa.types.is_map(wanted) and pa.types.is_map(given):
         _check_keys(given, path)
@@ -167,7 +171,7 @@ def _in_ddl(kind: pa.DataType) -> str:
 # -- JSON Schema -----------------------------------------------------------------------------------
 
 
-def fit_shape(given: pa.DataType, shape: Shape, ignored: Collection[str]) -> Fit:
+def fit_shape(given: pa.DataType, shape: SchemaGraph, ignored: Collection[str]) -> Fit:
     """Return how a column is written with a JSON Schema. Raises `UnfitColumnError`."""
     return _Fitting(shape, frozenset(ignored)).fit(given, ((0,),), "")
 
@@ -176,21 +180,21 @@ def fit_shape(given: pa.DataType, shape: Shape, ignored: Collection[str]) -> Fit
 class _Fitting:
     """Comparison with one schema."""
 
-    shape: Shape
+    shape: SchemaGraph
     ignored: frozenset[str]
     tried: int = field(default=0)
 
     def fit(self, given: pa.DataType, options: Options, path: str) -> Fit:
         """Compare a type with what a schema says of its place. Any of its choices may fit."""
-        found = self.shape.places(options, path)
-        null = is_nullable(found)
+        places_there = self.shape.places(options, path)
+        null = is_nullable(places_there)
         if pa.types.is_null(given):
             if not null:
-                missing_field(path, described(found))
+                missing_field(path, described(places_there))
             return Fit(given, path)
         fits: list[Fit] = []
         errors: list[UnfitColumnError] = []
-        for place in found:
+        for place in places_there:
             self.tried += 1
             if self.tried > MAX_TRIED:
                 raise SchemaError(path, f"more than {MAX_TRIED} choices to compare", INSTEAD)
@@ -204,7 +208,7 @@ class _Fitting:
                 raise inner[0]
             if len(errors) == 1:
                 raise errors[0]
-            unfit(path, given, described(found))
+            unfit(path, given, described(places_there))
         return replace(reduce(_either, fits), null=null)
 
     def _in(self, given: pa.DataType, place: Place, path: str) -> Fit:
@@ -262,7 +266,7 @@ class _Fitting:
         if fixed:
             unfit(path, given, f"object with the field {fixed[0]!r}", "Give a STRUCT")
         item = self.fit(given.item_type, self._values(place, given, path), f"{path}{{}}")
-        closed = [each for each in place.objects if self._is_closed(each, path)]
+        closed = [node for node in place.objects if self._is_closed(node, path)]
         names = tuple(name for each in closed for name, _ in each.patterns or ())
         return Fit(given, path, item=item, names=names if closed else None)
 
@@ -334,13 +338,13 @@ def json_type(kind: pa.DataType) -> str:
 
 def formats_of(place: Place) -> list[str]:
     """Return the formats of a place that strings are checked for."""
-    known = [each for each in place.formats if each in FORMATS]
-    return [*known, *(each for each in place.encodings if each == BASE64)][:1]
+    known = [format_name for format_name in place.formats if format_name in FORMATS]
+    return [*known, *(encoding for encoding in place.encodings if encoding == BASE64)][:1]
 
 
-def is_nullable(found: Iterable[Place]) -> bool:
+def is_nullable(choices: Iterable[Place]) -> bool:
     """Whether a null fits one of the places."""
-    return any("null" in each.types for each in found)
+    return any("null" in choice.types for choice in choices)
 
 
 def properties_of(place: Place) -> list[str]:
@@ -356,7 +360,7 @@ def required_of(place: Place) -> list[str]:
 
 def nodes_for(place: Place, name: str) -> tuple[int, ...]:
     """Return the nodes that a field's value must fit all."""
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     is_evaluated = False
     for node in place.objects:
         own = [number for each, number in node.properties or () if each == name]
@@ -364,10 +368,10 @@ def nodes_for(place: Place, name: str) -> tuple[int, ...]:
         if not own and node.more is not None:
             own = [node.more]
         is_evaluated |= bool(own)
-        found |= dict.fromkeys(own)
+        numbers |= dict.fromkeys(own)
     if not is_evaluated:
-        found |= dict.fromkeys(each.others for each in place.objects if each.others is not None)
-    return tuple(found)
+        numbers |= dict.fromkeys(each.others for each in place.objects if each.others is not None)
+    return tuple(numbers)
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -378,25 +382,27 @@ def matches(pattern: str, name: str) -> bool:
         return True
 
 
-def described(found: Collection[Place]) -> str:
+def described(places: Collection[Place]) -> str:
     """Return what may stand in a place: `integer`, `object or string (date-time)`."""
     names: dict[str, None] = {}
-    for place in found:
+    for place in places:
         if place.is_open:
             return "any value"
         types = place.likely - NULL
         for each in sorted(types - {"integer"} if "number" in types else types):
             of = ", ".join(formats_of(place)) if each == "string" else ""
             names[f"{each} ({of})" if of else each] = None
-    return " or ".join(names) or ("no value but null" if found else "no value")
+    return " or ".join(names) or ("no value but null" if places else "no value")
 
 
 def _either(one: Fit, other: Fit) -> Fit:
     """Return how values are written that fit either of two choices."""
     both = one.formats | other.formats if one.formats and other.formats else frozenset()
-    fits = {each.name: each for each in other.fields}
+    fits = {field.name: field for field in other.fields}
     fields = {
-        each.name: _either_field(each, fits[each.name]) for each in one.fields if each.name in fits
+        field.name: _either_field(field, fits[field.name])
+        for field in one.fields
+        if field.name in fits
     }
     alone = (each for each in (*one.fields, *other.fields) if each.name not in fields)
     fields |= {each.name: each for each in alone if each.place is not None}
@@ -422,7 +428,7 @@ def _either_field(one: Field, other: Field) -> Field:
 def with_nulls(fit: Fit) -> Fit:
     """Return the same, but null fields are written where the schema allows a null."""
     fields = (
-        replace(each, fit=with_nulls(each.fit), is_required=each.is_required or each.fit.null)
-        for each in fit.fields
+        replace(field, fit=with_nulls(field.fit), is_required=field.is_required or field.fit.null)
+        for field in fit.fields
     )
     return replace(fit, fields=tuple(fields), item=fit.item and with_nulls(fit.item))

@@ -38,13 +38,13 @@ def infer(values: Iterable[bytes], typing: JsonTyping = DEFAULT) -> pa.DataType:
     name. Values that are not JSON, or not objects, are ignored. `typing` may say otherwise. Raises
     `SchemaError` if all are.
     """
-    top, found = _Seen(), False
+    top, has_object = _Seen(), False
     for value in values:
         read = _read(value)
         if isinstance(read, dict):
             _look(read, top, typing)
-            found = True
-    if not found:
+            has_object = True
+    if not has_object:
         raise SchemaError("", "there is no JSON object among the values", "Give the schema")
     kind = _type(top, typing)
     return pa.struct([]) if kind is None else kind
@@ -135,7 +135,7 @@ def _number(kinds: set[pa.DataType]) -> pa.DataType:
         return pa.string()
     if pa.float64() in kinds:
         return pa.float64()
-    decimals = [each for each in kinds if each != _LONG]
+    decimals = [kind for kind in kinds if kind != _LONG]
     scale = max(each.scale for each in decimals)
     whole = max(each.precision - each.scale for each in decimals)
     precision = max(whole, _WIDE if _LONG in kinds else 0) + scale

@@ -2,6 +2,9 @@
 
 A row is sure if the result is the same as `meaning` gives. Otherwise it is unsure: bad, or only
 unusual. Compiled code does not check indices, so the code never looks at bytes of another row.
+
+The module is long because most of it is one function: numba compiles its inner functions with it,
+and arrays that were passed to a function of their own would be counted as references at each call.
 """
 
 import numpy as np

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
+from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.fitting import below
 from spark_kafka_source.values.json.texts import (
@@ -53,9 +54,39 @@ _MOST_EXPONENT = 15
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _LONG_WAYS = re.compile(r'"(?:[^"\\]|\\.)*+"?|-?(?:Inf(?:inity)?|NaN)', re.DOTALL)
 
+_PLAIN = (
+    *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    *(pa.string(), pa.binary(), pa.date32(), TIMESTAMP, TIMESTAMP_NTZ),
+)
 DEFAULT = JsonTyping()
 
 Convert = Callable[[Any], Any]
+
+
+def readable(kind: pa.DataType, path: str = "") -> pa.DataType:
+    """Return the type with nullable fields, and with Spark's name for items.
+
+    Raises `SchemaError` with the path of a type that JSON is not read into.
+    """
+    if kind in _PLAIN:
+        return kind
+    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
+        return kind
+    if pa.types.is_list(kind):
+        return array_of(readable(kind.value_type, f"{path}[]"))
+    if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
+        return pa.map_(pa.string(), readable(kind.item_type, f"{path}{{}}"))
+    if pa.types.is_struct(kind):
+        names = [each.name for each in kind]
+        if len(set(names)) < len(names):
+            raise SchemaError(path, f"{kind} has a name twice", "Each field has a name of its own")
+        types = (readable(each.type, below(path, each.name)) for each in kind)
+        return pa.struct(list(zip(names, types, strict=True)))
+    raise SchemaError(path, f"JSON cannot be read into {kind}", f"Use one of {_names()}")
+
+
+def _names() -> str:
+    return f"{', '.join(map(str, _PLAIN))}, a decimal128, or a list, map or struct of them"
 
 
 class BadValueError(Exception):
@@ -70,7 +101,7 @@ class Meaning:
     """Reader of texts as values of one type, in a form for `pa.array`."""
 
     def __init__(self, kind: pa.DataType, typing: JsonTyping = DEFAULT) -> None:
-        """`kind` must come from `types.readable`."""
+        """`kind` must come from `readable`."""
         self._kind = kind
         self._convert = _converter(kind, "", typing.allow_non_numeric_numbers)
         self._typing = typing
@@ -85,7 +116,7 @@ class Meaning:
             raise BadValueError(Fault.NESTING)
         try:
             text = data.decode()
-            found = self._loaded(text)
+            parsed = self._loaded(text)
         except UnicodeDecodeError:
             raise BadValueError(Fault.TEXT) from None
         except RecursionError:
@@ -93,7 +124,7 @@ class Meaning:
         except ValueError:
             raise BadValueError(Fault.SYNTAX) from None
         try:
-            return self._convert(found)
+            return self._convert(parsed)
         except NotAScalarError:
             return self._convert(with_texts(_spelled(text), self._kind))
 
@@ -132,12 +163,12 @@ def _spelled(text: str) -> str:
     return _LONG_WAYS.sub(_long_way, text)
 
 
-def _long_way(found: re.Match[str]) -> str:
-    if found[0][0] == '"':
-        return found[0]
-    if found[0].endswith("NaN"):
+def _long_way(match: re.Match[str]) -> str:
+    if match[0][0] == '"':
+        return match[0]
+    if match[0].endswith("NaN"):
         return "NaN"
-    return "-Infinity" if found[0][0] == "-" else "Infinity"
+    return "-Infinity" if match[0][0] == "-" else "Infinity"
 
 
 def _converter(kind: pa.DataType, path: str, names: bool) -> Convert:
@@ -163,12 +194,12 @@ def _integer(bits: int, path: str) -> Convert:
         if type(value) is not Number:
             return _null(value, path)
         try:
-            found = int(value) if len(value) <= _MOST_DIGITS else most + 1
+            number = int(value) if len(value) <= _MOST_DIGITS else most + 1
         except ValueError:
             raise BadValueError(Fault.INTEGER, path) from None
-        if not least <= found <= most:
+        if not least <= number <= most:
             raise BadValueError(Fault.INTEGER, path)
-        return found
+        return number
 
     return convert
 
@@ -198,11 +229,11 @@ def _decimal(precision: int, scale: int, path: str) -> Convert:
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
             return _null(value, path)
-        found = _DECIMAL.match(value)
-        if not found:
+        match = _DECIMAL.match(value)
+        if not match:
             raise BadValueError(Fault.DECIMAL, path)
-        if len(found[2] or "") > _MOST_EXPONENT:
-            number = Decimal(0 if found[1] == "-" or not _mantissa(value) else most)
+        if len(match[2] or "") > _MOST_EXPONENT:
+            number = Decimal(0 if match[1] == "-" or not _mantissa(value) else most)
         else:
             number = Decimal(value)
         try:
@@ -225,15 +256,15 @@ def _timestamp(zoned: bool, path: str) -> Convert:
 
     def convert(value: Any) -> Any:
         if type(value) is str:
-            found = micros(value, zoned=zoned)
-            if found is None:
+            moment = micros(value, zoned=zoned)
+            if moment is None:
                 raise BadValueError(Fault.TIME, path)
-            return found
+            return moment
         if type(value) is Number and zoned:
-            found = int(seconds(value)) * MICROS
-            if not -(1 << 63) <= found < 1 << 63:
+            moment = int(seconds(value)) * MICROS
+            if not -(1 << 63) <= moment < 1 << 63:
                 raise BadValueError(Fault.TIMESTAMP, path)
-            return found
+            return moment
         return _null(value, path)
 
     return convert
@@ -243,10 +274,10 @@ def _date(path: str) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not str:
             return _null(value, path)
-        found = days(value)
-        if found is None:
+        day = days(value)
+        if day is None:
             raise BadValueError(Fault.TIME, path)
-        return found
+        return day
 
     return convert
 

@@ -4,15 +4,22 @@ Types are strict: an `int` is no boolean, a `float` is no integer, a `datetime` 
 `datetime` has a time zone where the type has one. `shaped` is for values of a JSON Schema.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import binascii
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from spark_kafka_source.values import one_value
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ
 from spark_kafka_source.values.errors import quoted
 from spark_kafka_source.values.fitting import below, no_such_field
+from spark_kafka_source.values.json.encode import text_of_leaf
 from spark_kafka_source.values.json.fit import free
-from spark_kafka_source.values.json.leaves import Text, leaf, string
 from spark_kafka_source.values.one_value import (
     items_of,
     known_fields,
@@ -21,7 +28,11 @@ from spark_kafka_source.values.one_value import (
     refuse,
 )
 
+Text = Callable[[Any, str], str]
+"""Returns the text of a value that is not None. Raises `UnencodableRowError` with the path."""
+
 _MOST_SHOWN = 100
+_EPOCH = datetime(1970, 1, 1)
 
 
 def text_of_one(kind: pa.DataType, ignored: Collection[str] = (), *, nulls: bool = False) -> Text:
@@ -108,3 +119,82 @@ def unknown(name: object, names: Iterable[str], path: str) -> NoReturn:
     text = str(name)[:_MOST_SHOWN]
     shown, advice = no_such_field(text, names, path)
     refuse(below(path, text), f"{shown}. {advice}")
+
+
+# -- values that are no objects and no arrays ------------------------------------------------------
+
+
+def leaf(kind: pa.DataType, written: pa.DataType) -> Text:
+    """Return the writer for values of a type, which a column has as the type `written`."""
+    if pa.types.is_integer(kind):
+        return lambda value, path: str(one_value.whole(value, kind, path))
+    if pa.types.is_floating(written):
+        return partial(_real, written)
+    return partial(_decimal, written) if pa.types.is_decimal(written) else _LEAVES[written]
+
+
+def _real(kind: pa.DataType, value: Any, path: str) -> str:
+    return text_of_leaf(one_value.real(value, kind, path), kind)
+
+
+def _decimal(kind: pa.DataType, value: Any, path: str) -> str:
+    number = one_value.unscaled(value, kind, path)
+    digits = tuple(map(int, str(abs(number))))
+    return str(Decimal((int(number < 0), digits, -kind.scale)))
+
+
+def boolean(value: Any, path: str) -> str:
+    """Return the text of a `bool`."""
+    return "true" if one_value.boolean(value, path) else "false"
+
+
+def string(value: Any, path: str) -> str:
+    """Return the text of a `str` that UTF-8 has a place for."""
+    one_value.text(value, path)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def base64(value: Any, path: str) -> str:
+    """Return the text of bytes."""
+    data = one_value.octets(value, path)
+    return f'"{binascii.b2a_base64(data, newline=False).decode()}"'
+
+
+def day(value: Any, path: str) -> str:
+    """Return the text of a `date` that is no `datetime`."""
+    one_value.moment(value, pa.date32(), path)
+    return f'"{value.isoformat()}"'
+
+
+def moment(value: Any, path: str) -> str:
+    """Return the text of a `datetime` with a time zone, in UTC."""
+    return _time(TIMESTAMP, "Z", value, path)
+
+
+def local_time(value: Any, path: str) -> str:
+    """Return the text of a `datetime` without a time zone."""
+    return _time(TIMESTAMP_NTZ, "", value, path)
+
+
+def _time(kind: pa.DataType, zone: str, value: Any, path: str) -> str:
+    micros = one_value.moment(value, kind, path)
+    try:
+        time = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:  # In UTC its year may be 0 or 10000.
+        return text_of_leaf(micros, kind)
+    return f'"{time.isoformat(timespec="microseconds")}{zone}"'
+
+
+def _null(value: Any, path: str) -> NoReturn:
+    one_value.no_such_value(path, value, pa.null())
+
+
+_LEAVES: Mapping[pa.DataType, Text] = {
+    pa.null(): _null,
+    pa.bool_(): boolean,
+    pa.string(): string,
+    pa.binary(): base64,
+    pa.date32(): day,
+    TIMESTAMP: moment,
+    TIMESTAMP_NTZ: local_time,
+}

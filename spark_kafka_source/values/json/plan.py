@@ -157,8 +157,8 @@ def _in_pieces(
         whole = pieces[0][1] if len(pieces) == 1 else pa.concat_arrays([each for _, each in pieces])
         if then is None:
             return whole, np.concatenate(doubtful)
-        found, more = then(whole)
-        return found, np.concatenate([*doubtful, more])
+        column, more = then(whole)
+        return column, np.concatenate([*doubtful, more])
 
     return finish
 

@@ -6,20 +6,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.values.arrow import gather
 from spark_kafka_source.values.decoding import Decoded
-from spark_kafka_source.values.faults import Fault
+from spark_kafka_source.values.faults import Fault, Mask
 from spark_kafka_source.values.json import compiled, fast
-from spark_kafka_source.values.json.meaning import DEFAULT, BadValueError, Meaning
+from spark_kafka_source.values.json.meaning import DEFAULT, BadValueError, Meaning, readable
 from spark_kafka_source.values.json.tokens import TokenReader
-from spark_kafka_source.values.json.types import readable
 from spark_kafka_source.values.json.validation import Validation
 from spark_kafka_source.values.kept import made_once
-from spark_kafka_source.values.outcome import Mask
-from spark_kafka_source.values.projection import projected
+from spark_kafka_source.values.rows import Encoded
 from spark_kafka_source.values.schema_text import SchemaText
+from spark_kafka_source.values.selection import projected
 from spark_kafka_source.values.typing import JsonTyping
 
 
@@ -58,24 +56,15 @@ class JsonReader:
     def program(self, writer: SchemaText, message: Sequence[int] = ()) -> None:
         """Return None: a JSON text describes itself."""
 
-    def decode(
-        self,
-        programs: Sequence[None],
-        data: Bytes | Octets,
-        starts: Integers,
-        ends: Integers,
-        *,
-        null: Mask | None = None,
-        program_of: Integers | None = None,
-    ) -> Decoded:
+    def decode(self, programs: Sequence[None], encoded: Encoded) -> Decoded:
         """Decode the rows, many at once. Rows that this cannot read are read one by one.
 
         Rows without a program are bad, as in other formats.
         """
-        octets: Octets = np.frombuffer(data, np.uint8)
-        starts, ends = starts.astype(np.int64, copy=False), ends.astype(np.int64, copy=False)
+        octets: Octets = np.frombuffer(encoded.data, np.uint8)
+        starts, ends = encoded.bounds
         rows = _Rows(self._meaning, octets, starts, ends)
-        left = np.ones(len(starts), np.bool_) if null is None else ~null
+        null, program_of, left = encoded.null, encoded.program_of, ~encoded.nulls
         if program_of is not None:
             rows.status[left & (program_of < 0)] = Fault.NO_PROGRAM
             left &= program_of >= 0
@@ -83,12 +72,12 @@ class JsonReader:
         # The others know the usual meaning only.
         few = fast.FEW if self._is_usual else len(others) + 1
         if len(others) >= few and (kernels := compiled.kernels(len(others))):
-            found = self._tokens.read(kernels, octets, starts[others], ends[others])
-            if found:
-                parts.append((found.array, others))
-                others = others[np.unique(found.doubtful)]
+            tokens = self._tokens.read(kernels, octets, starts[others], ends[others])
+            if tokens:
+                parts.append((tokens.array, others))
+                others = others[np.unique(tokens.doubtful)]
                 # A few such rows are bad ones. Many are a kind that the kernels do not read.
-                few = max(fast.FEW, len(found.rows) // 4)
+                few = max(fast.FEW, len(tokens.rows) // 4)
         if len(others) >= few and self._fast.can_read:
             array, of, others = _together(self._fast, octets, starts, ends, others)
             parts.append((array, of))
@@ -123,7 +112,7 @@ class _Rows:
         whole = pa.concat_arrays([array for array, _ in parts])
         return Decoded(whole.take(pa.array(place, mask=null)), self.status, self._paths)
 
-    def validated(self, found: Decoded, validation: Validation, null: Mask | None) -> Decoded:
+    def validated(self, decoded: Decoded, validation: Validation, null: Mask | None) -> Decoded:
         """Return the results, in which rows that are not valid are bad."""
         sound = self.status == Fault.OK if null is None else (self.status == Fault.OK) & ~null
         details: dict[int, str] = {}
@@ -133,11 +122,11 @@ class _Rows:
                 self.status[row], details[row] = Fault.INVALID, invalid.reason
                 self._paths[row] = invalid.path
         if not details:
-            return found
+            return decoded
         valid = np.ones(len(self.status), np.bool_)
         valid[list(details)] = False
         places = pa.array(np.arange(len(valid)), mask=~valid)
-        return Decoded(found.array.take(places), self.status, self._paths, details)
+        return Decoded(decoded.array.take(places), self.status, self._paths, details)
 
     def _text(self, row: int) -> bytes:
         return self._octets[self._starts[row] : self._ends[row]].tobytes()
@@ -167,8 +156,8 @@ def _together(
     if broken.any():
         texts = texts.filter(pa.array(~broken))
         sound = sound[~broken]
-    found = reader.read(texts)
+    read_rows = reader.read(texts)
     read = np.ones(len(rows), np.bool_)
-    read[sound[found.rows]] = False
-    read[sound[found.doubtful]] = True
-    return found.array, rows[sound[found.rows]], rows[read]
+    read[sound[read_rows.rows]] = False
+    read[sound[read_rows.doubtful]] = True
+    return read_rows.array, rows[sound[read_rows.rows]], rows[read]

@@ -1,159 +1,419 @@
-"""JSON Schema, drafts 4 to 2020-12 as registries hold them, to Arrow types.
+"""Graph of what a JSON Schema says about values, with its references followed.
 
-| JSON Schema | column |
-|---|---|
-| integer, number, boolean | BIGINT, DOUBLE, BOOLEAN |
-| string; with format `date`, `date-time` | STRING; DATE, TIMESTAMP |
-| string with contentEncoding `base64` | BINARY |
-| several of these types; `enum` or `const` of several | DOUBLE for numbers, else STRING: the text |
-| null, or no type given | STRING: the text |
-| array | ARRAY; of STRING if `items` are not described; tuples of one type |
-| object with `properties` | STRUCT of these; other properties are not read |
-| object without | MAP of `additionalProperties` or `patternProperties`, or else of STRING |
-| `oneOf`, `anyOf` of one and null | that one |
-| `allOf`, or keywords beside a `$ref` | what fits all; a STRUCT has the fields of all |
-| `$ref` | the type of its target, which `documents` finds |
+Each node is one schema object of the text. Another node is given by its number, so that a schema
+that contains itself is a graph, too. `SchemaGraph.places` says what may stand in one place.
 
-Keywords that only restrict values (`required`, `pattern`, `minimum`, `not`, `if`, ...) are ignored.
-Every column is nullable. https://json-schema.org/specification
+Keywords that only restrict values of a type (`pattern`, `minimum`, `not`, `if`, ...) are not here.
+https://json-schema.org/specification
+
+The module is long because the graph and its building both know each keyword's place in a `Node`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import product
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
 
-import pyarrow as pa
-
-from spark_kafka_source.values.ddl import TIMESTAMP, array_of
-from spark_kafka_source.values.errors import SchemaError, quoted
+from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
 from spark_kafka_source.values.fitting import below
-from spark_kafka_source.values.json.shape import INSTEAD, NULL, Node, Options, Place, Shape
+from spark_kafka_source.values.json.documents import (
+    Documents,
+    LeadsNowhereError,
+    Scope,
+    known_names,
+)
 from spark_kafka_source.values.schema_text import SchemaText
 
-MAX_COLUMNS = 10_000
-MAX_DEPTH = 100
+MAX_WAYS = 1_000
+"""The most choices of `oneOf` and `anyOf` for one place, combined."""
+MAX_CHAIN = 100
+"""The most references after each other for one place."""
+INSTEAD = "Give the schema as DDL, where a STRING keeps the text"
 
-_STRING = pa.string()
-_FORMATS: Mapping[str, pa.DataType] = {"date": pa.date32(), "date-time": TIMESTAMP}
-_NUMBERS = {pa.int64(), pa.float64()}
+Types = frozenset[str]
+Scalar = str | bool | int | float | None
+Options = tuple[tuple[int, ...], ...]
+"""Nodes for one place: a value must fit all of one tuple."""
+
+ANY: Types = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+"""The types of values. Here `number` stands for numbers that are no `integer`."""
+NULL: Types = frozenset({"null"})
+_NAMED = {**{each: frozenset({each}) for each in ANY}, "number": frozenset({"integer", "number"})}
+_OF_VALUES: Mapping[type[Any], Types] = {
+    bool: _NAMED["boolean"],
+    int: _NAMED["integer"],
+    str: _NAMED["string"],
+    type(None): NULL,
+    list: _NAMED["array"],
+    dict: _NAMED["object"],
+}
+_OBJECT = ("properties", "patternProperties", "additionalProperties")
+_ARRAY = ("items", "prefixItems")
+_STRING = ("format", "contentEncoding")
 
 
-def arrow_type(schema: SchemaText) -> pa.DataType:
-    """Return the type of the values that the schema describes.
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One schema object. `None` stands for a keyword that is not there."""
 
-    Raises `SchemaError` with the path of a part that cannot be a column, and `RecursiveTypeError`.
-    """
-    return column_type(Shape.of(schema))
+    types: Types = ANY
+    format: str = ""
+    encoding: str = ""
+    properties: tuple[tuple[str, int], ...] | None = None
+    patterns: tuple[tuple[str, int], ...] | None = None
+    more: int | None = None
+    """`additionalProperties`."""
+    others: int | None = None
+    """`unevaluatedProperties`."""
+    required: tuple[str, ...] = ()
+    prefix: tuple[int, ...] = ()
+    """`prefixItems`, or a list of `items`."""
+    items: int | None = None
+    """The items after those of `prefix`."""
+    together: tuple[tuple[str, int], ...] = ()
+    """The nodes that must fit, too: the target of a `$ref` with its text, and those of `allOf`."""
+    choices: tuple[tuple[int, ...], ...] = ()
+    """The nodes of `oneOf` and of `anyOf`."""
+    values: tuple[Scalar, ...] | None = None
+    """Those of `const` or `enum`. None, too, where one of them is an object or an array."""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it describes the fields of objects."""
+        fields = (self.properties, self.patterns, self.more, self.others)
+        return any(field is not None for field in fields)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it describes the items of arrays."""
+        return bool(self.prefix) or self.items is not None
+
+    @property
+    def is_string(self) -> bool:
+        """Whether it describes the texts of strings."""
+        return bool(self.format or self.encoding)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it gives nothing but types."""
+        return not (self.is_object or self.is_array or self.is_string or self.required)
 
 
-def column_type(shape: Shape) -> pa.DataType:
-    """Return the type of the values that a shape describes. Raises as `arrow_type` does."""
-    return _Reading(shape).type(((0,),), "", frozenset())
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Values that fit all `nodes`, and are of one of the `types`."""
+
+    types: Types
+    numbers: tuple[int, ...] = ()
+    nodes: tuple[Node, ...] = field(default=(), compare=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing says of which type a value is."""
+        return self.likely == ANY
+
+    @property
+    def likely(self) -> Types:
+        """The types of its values. Without a type, keywords for objects mean objects, and so on."""
+        if self.types == ANY:
+            if self.objects:
+                return frozenset({"object"})
+            if self.arrays:
+                return frozenset({"array"})
+            if self.formats or self.encodings:
+                return frozenset({"string"})
+        return self.types
+
+    @property
+    def objects(self) -> list[Node]:
+        """The nodes that describe fields."""
+        return [node for node in self.nodes if node.is_object]
+
+    @property
+    def arrays(self) -> list[Node]:
+        """The nodes that describe items."""
+        return [node for node in self.nodes if node.is_array]
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats of its strings."""
+        return list(dict.fromkeys(node.format for node in self.nodes if node.format))
+
+    @property
+    def encodings(self) -> list[str]:
+        """The encodings of bytes in its strings."""
+        return list(dict.fromkeys(node.encoding for node in self.nodes if node.encoding))
+
+
+@dataclass(frozen=True)
+class SchemaGraph:
+    """All nodes that can be reached from the first, which is the whole schema."""
+
+    nodes: tuple[Node, ...]
+
+    @classmethod
+    def of(cls, schema: SchemaText) -> "SchemaGraph":
+        """Parse a schema. Raises `SchemaError` with the path of a part that is none.
+
+        Raises `ConfigurationError` for a `$ref` without the package that resolves it.
+        """
+        documents = Documents.of(schema)
+        building = _Building(documents)
+        return cls(building.nodes(documents.root))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SchemaGraph, (self.nodes,)
+
+    def places(
+        self, options: Options, path: str, above: frozenset[int] = frozenset()
+    ) -> list[Place]:
+        """Return the places that values may have. There is none if no value fits.
+
+        Raises `SchemaError` for too many, and `RecursiveTypeError` for a reference to one of the
+        nodes `above`.
+        """
+        choices: dict[Place, None] = {}
+        for numbers in options:
+            every = (self._of(number, path, above) for number in numbers)
+            whole = reduce(lambda one, other: _both(one, other, path), every, [Place(ANY)])
+            choices |= dict.fromkeys(whole)
+        return list(choices)
+
+    def spread(self, options: Options) -> frozenset[int]:
+        """Return the numbers of all nodes that describe a place."""
+        reached: set[int] = set()
+        left = [number for numbers in options for number in numbers]
+        while left:
+            number = left.pop()
+            if number not in reached:
+                reached.add(number)
+                node = self.nodes[number]
+                left += [target for _, target in node.together]
+                left += [each for group in node.choices for each in group]
+        return frozenset(reached)
+
+    def allows(self, number: int, value: Any) -> bool:
+        """Whether `const` and `enum` of a node, and of those that it refers to, have the value.
+
+        Objects and arrays are not compared, nor what is no value of JSON.
+        """
+        if not isinstance(value, Scalar):
+            return True
+        node = self.nodes[number]
+        return (
+            (node.values is None or any(_is_same(value, each) for each in node.values))
+            and all(self.allows(target, value) for _, target in node.together)
+            and all(any(self.allows(each, value) for each in group) for group in node.choices)
+        )
+
+    def _of(self, number: int, path: str, above: frozenset[int], chain: int = 0) -> list[Place]:
+        """Return the places for values that fit a node. `chain` is its distance by references."""
+        kept = self._kept.get(number)
+        if kept is not None and not above & self.spread(((number,),)):
+            return kept
+        if chain > MAX_CHAIN:
+            raise SchemaError(path, f"a chain of more than {MAX_CHAIN} references", INSTEAD)
+        node, above = self.nodes[number], above | {number}
+        choices = [Place(ANY)]
+        for text, target in node.together:
+            if target in above:
+                raise RecursiveTypeError(path, f"{quoted(text)} holds itself", INSTEAD)
+            choices = _both(choices, self._of(target, path, above, chain + 1), path)
+        for group in node.choices:
+            members: dict[Place, None] = {}
+            for each in group:
+                members |= dict.fromkeys(self._of(each, path, above, chain + 1))
+            choices = _both(choices, list(members), path)
+        own = Place(node.types) if node.is_bare else Place(node.types, (number,), (node,))
+        choices = _both(choices, [own], path)
+        self._kept[number] = choices
+        return choices
+
+    @cached_property
+    def _kept(self) -> dict[int, list[Place]]:
+        return {}
+
+
+def _both(one: list[Place], other: list[Place], path: str) -> list[Place]:
+    """Return the places for values that fit a place of each list."""
+    found: dict[Place, None] = {}
+    for left in one:
+        for right in other:
+            types = left.types & right.types
+            if types:
+                nodes = dict(zip(left.numbers, left.nodes, strict=True))
+                nodes |= zip(right.numbers, right.nodes, strict=True)
+                found[Place(types, tuple(nodes), tuple(nodes.values()))] = None
+        if len(found) > MAX_WAYS:
+            raise SchemaError(path, f"more than {MAX_WAYS} choices combined", INSTEAD)
+    return list(found)
 
 
 @dataclass
-class _Reading:
-    """Walk through the shape, from the top to the columns of values."""
+class _Building:
+    """Nodes of a schema, numbered in the order in which they are found."""
 
-    shape: Shape
-    columns: int = 0
-    depth: int = 0
+    documents: Documents
+    numbers: dict[int, int] = field(default_factory=dict)
+    """By the identity of the schema object."""
+    left: deque[tuple[Any, Scope, str]] = field(default_factory=deque)
 
-    def type(self, options: Options, path: str, above: frozenset[int]) -> pa.DataType:
-        """Return the type of the values in one place. `above` are the nodes that it is within."""
-        self.columns += 1
-        self.depth += 1
-        if self.columns > MAX_COLUMNS or self.depth > MAX_DEPTH:
-            found = f"more than {MAX_COLUMNS} columns, or {MAX_DEPTH} within each other"
-            raise SchemaError(path, found, INSTEAD)
-        places = self.shape.places(options, path, above)
-        if not places:
-            raise SchemaError(path, "no value fits all that its schema says", INSTEAD)
-        within_these = above | self.shape.spread(options)
-        kind = self._type(places, path, within_these)
-        self.depth -= 1
-        return kind
+    def nodes(self, root: Any) -> tuple[Node, ...]:
+        """Return the node of `root` and the nodes of all schemas that it contains or refers to."""
+        self._number(root, self.documents.scope, "")
+        made = []
+        while self.left:
+            made.append(self._node(*self.left.popleft()))
+        return tuple(made)
 
-    def _type(self, places: list[Place], path: str, above: frozenset[int]) -> pa.DataType:
-        there = [each for each in places if each.types != NULL]
-        if not there or any(each.is_open for each in there):
-            return _STRING
-        return _one_of([self._of(each, path, above) for each in there], path)
+    def _number(self, node: Any, scope: Scope, path: str) -> int:
+        """Return the number of a node. Its scope is given."""
+        # True and False are one object each. They have no references, so one number is enough.
+        if id(node) not in self.numbers:
+            if not isinstance(node, dict | bool):
+                raise SchemaError(path, f"{quoted(node)} describes no value", "Give a JSON Schema")
+            self.numbers[id(node)] = len(self.numbers)
+            self.left.append((node, scope, path))
+        return self.numbers[id(node)]
 
-    def _of(self, place: Place, path: str, above: frozenset[int]) -> pa.DataType:
-        names = place.likely - NULL
-        if names == {"object"}:
-            return self._object(place.objects, path, above)
-        if names == {"array"}:
-            return self._array(place.arrays, path, above)
-        if names & {"object", "array"}:
-            found = f"a value of type {' or '.join(sorted(names))}"
-            raise SchemaError(path, found, f"One type has one column. {INSTEAD}")
-        kinds = [_number(names)] if names & {"integer", "number"} else []
-        kinds += [pa.bool_()] if "boolean" in names else []
-        kinds += [_string(place)] if "string" in names else []
-        return _one_of(kinds, path)
+    def _below(self, node: Any, scope: Scope, path: str) -> int:
+        """Return the number of a node that is a part of another."""
+        return self._number(node, scope.at(node), path)
 
-    def _object(self, nodes: list[Node], path: str, above: frozenset[int]) -> pa.DataType:
-        fields: dict[str, tuple[int, ...]] = {}
-        for node in nodes:
-            for name, number in node.properties or ():
-                fields[name] = (*fields.get(name, ()), number)
-        if fields:
-            return pa.struct(
-                [
-                    (name, self.type((numbers,), below(path, name), above))
-                    for name, numbers in fields.items()
-                ]
+    def _node(self, node: Any, scope: Scope, path: str) -> Node:
+        if isinstance(node, bool):
+            return Node() if node else Node(types=frozenset())
+        references = tuple(self._references(node, scope, path))
+        if references and scope.takes_references_alone:
+            return Node(together=references)
+        all_of, one_of, any_of = (
+            tuple(self._below(each, scope, path) for each in _listed(node, name, path))
+            for name in ("allOf", "oneOf", "anyOf")
+        )
+        return Node(
+            types=_types(node, path),
+            format=_text(node, "format"),
+            encoding=_text(node, "contentEncoding"),
+            required=tuple(each for each in _strings(node.get("required"))),
+            together=(*references, *(("allOf", each) for each in all_of)),
+            choices=tuple(each for each in (one_of, any_of) if each),
+            values=_values(node),
+            **self._fields(node, scope, path),
+            **self._items(node, scope, path),
+        )
+
+    def _references(self, node: Any, scope: Scope, path: str) -> Iterator[tuple[str, int]]:
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if keyword not in node:
+                continue
+            text = node[keyword]
+            if not isinstance(text, str):
+                raise SchemaError(path, f"{keyword} is {quoted(text)}", "Give a text")
+            try:
+                target, inner = scope.target(text)
+            except LeadsNowhereError:
+                known = known_names(self.documents.names)
+                expected = f"It is to a place in this schema or its references, which are {known}"
+                raise SchemaError(
+                    path, f"{keyword} {quoted(text)} leads nowhere", expected
+                ) from None
+            if keyword != "$ref" and self.documents.is_dynamic:
+                found = f"{keyword} {quoted(text)} where several anchors are dynamic"
+                raise SchemaError(path, found, "Use $ref, whose target is always the same")
+            yield text, self._number(target, inner, path)
+
+    def _fields(self, node: Any, scope: Scope, path: str) -> dict[str, Any]:
+        properties, patterns = (_members(node, name, path) for name in _OBJECT[:2])
+        keywords: dict[str, Any] = {"properties": None, "patterns": None}
+        if properties is not None:
+            keywords["properties"] = tuple(
+                (name, self._below(each, scope, below(path, name)))
+                for name, each in properties.items()
             )
-        described = [self._sound(values_of(each)) for each in nodes if values_of(each)]
-        if not all(described):
-            return pa.struct([])
-        return pa.map_(_STRING, self._common(described, f"{path}{{}}", above))
+        of_any = f"{path}{{}}"
+        if patterns is not None:
+            keywords["patterns"] = tuple(
+                (name, self._below(each, scope, of_any)) for name, each in patterns.items()
+            )
+        names = (("more", "additionalProperties"), ("others", "unevaluatedProperties"))
+        for key, name in names:
+            if name in node:
+                keywords[key] = self._below(node[name], scope, of_any)
+        return keywords
 
-    def _array(self, nodes: list[Node], path: str, above: frozenset[int]) -> pa.DataType:
-        described = [self._sound(items_of(each)) for each in nodes]
-        return array_of(self._common(list(filter(None, described)), f"{path}[]", above))
-
-    def _common(self, described: list[list[int]], path: str, above: frozenset[int]) -> pa.DataType:
-        """Return the type of values that fit one number of each list."""
-        return self.type(tuple(product(*described)), path, above)
-
-    def _sound(self, numbers: Iterable[int]) -> list[int]:
-        """Return the nodes that some value fits."""
-        return [each for each in numbers if self.shape.nodes[each].types]
-
-
-def values_of(node: Node) -> list[int]:
-    """Return the nodes for the values of an object without `properties`."""
-    more = [each for each in (node.more, node.others) if each is not None]
-    return [*(number for _, number in node.patterns or ()), *more]
-
-
-def items_of(node: Node) -> list[int]:
-    """Return the nodes for the items of an array."""
-    return [*node.prefix, *([] if node.items is None else [node.items])]
+    def _items(self, node: Any, scope: Scope, path: str) -> dict[str, Any]:
+        inner = f"{path}[]"
+        first, rest = node.get("prefixItems"), node.get("items")
+        if isinstance(rest, list):
+            first, rest = rest, node.get("additionalItems")
+        prefix = first if isinstance(first, list) else []
+        return {
+            "prefix": tuple(self._below(each, scope, inner) for each in prefix),
+            "items": None if rest is None else self._below(rest, scope, inner),
+        }
 
 
-def _number(names: Iterable[str]) -> pa.DataType:
-    return pa.float64() if "number" in names else pa.int64()
+def _types(node: Mapping[str, Any], path: str) -> Types:
+    """Return the types that a node allows. Without `type` those of its values in `enum`."""
+    if "type" in node:
+        given = node["type"]
+        names = given if isinstance(given, list) else [given]
+        if not all(isinstance(name, str) and name in _NAMED for name in names):
+            found = f"a value of type {', '.join(map(quoted, names))}"
+            raise SchemaError(path, found, f"Types are {', '.join(sorted(ANY))}")
+        return _any_of(_NAMED[name] for name in names)
+    if "const" in node:
+        return _of_value(node["const"])
+    if "enum" not in node:
+        return ANY
+    values = node["enum"]
+    if not isinstance(values, list):
+        raise SchemaError(path, f"enum is {quoted(values)}", "Give a list of values")
+    return _any_of(map(_of_value, values))
 
 
-def _string(place: Place) -> pa.DataType:
-    if "base64" in place.encodings:
-        return pa.binary()
-    found = [_FORMATS[each] for each in place.formats if each in _FORMATS]
-    return found[0] if found else _STRING
+def _any_of(types: Iterable[Types]) -> Types:
+    none: Types = frozenset()
+    return none.union(*types)
 
 
-def _one_of(kinds: list[pa.DataType], path: str) -> pa.DataType:
-    """Return a type for any of these: one type, or for scalars a number or a text."""
-    found = list(dict.fromkeys(kinds))
-    if len(found) == 1:
-        return found[0]
-    if set(found) <= _NUMBERS:
-        return pa.float64()
-    if any(pa.types.is_nested(each) for each in found):
-        shown = " or ".join(sorted({str(each) for each in found}))
-        raise SchemaError(path, f"any of {quoted(shown)}", f"One type has one column. {INSTEAD}")
-    return _STRING
+def _of_value(value: Any) -> Types:
+    """Return the types of a value. A float without a fraction is an integer, too."""
+    if isinstance(value, float):
+        return _NAMED["number"] if value.is_integer() else frozenset({"number"})
+    return _OF_VALUES[type(value)]
+
+
+def _values(node: Mapping[str, Any]) -> tuple[Scalar, ...] | None:
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    is_known = isinstance(allowed, list) and all(isinstance(each, Scalar) for each in allowed)
+    return tuple(allowed or ()) if is_known else None
+
+
+def _is_same(one: Scalar, other: Scalar) -> bool:
+    """Whether two values are the same in JSON, where 1 is 1.0, and no true."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _text(node: Mapping[str, Any], name: str) -> str:
+    text = node.get(name)
+    return text if isinstance(text, str) else ""
+
+
+def _strings(names: Any) -> list[str]:
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _listed(node: Mapping[str, Any], name: str, path: str) -> list[Any]:
+    value = node.get(name, [])
+    if not isinstance(value, list):
+        raise SchemaError(path, f"{name} is {quoted(value)}", "Give a list of schemas")
+    return value
+
+
+def _members(node: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any] | None:
+    members = node.get(name)
+    if members is not None and not isinstance(members, dict):
+        raise SchemaError(path, f"{name} are {quoted(members)}", "Give an object")
+    return members

@@ -29,17 +29,18 @@ from spark_kafka_source.values.json.fit import (
     properties_of,
     required_of,
 )
-from spark_kafka_source.values.json.leaves import (
+from spark_kafka_source.values.json.one import (
     Text,
     base64,
     boolean,
     day,
+    entries,
     local_time,
     moment,
     string,
+    unknown,
 )
-from spark_kafka_source.values.json.one import entries, unknown
-from spark_kafka_source.values.json.shape import NULL, Options, Place, Shape
+from spark_kafka_source.values.json.schema import NULL, Options, Place, SchemaGraph
 from spark_kafka_source.values.one_value import items_of, refuse
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -54,7 +55,7 @@ _WHOLE = range(-(1 << 63), 1 << 64)
 class ShapedText:
     """Writer of texts for values that a JSON Schema describes. It makes its parts when needed."""
 
-    shape: Shape
+    shape: SchemaGraph
     ignored: frozenset[str]
     nulls: bool = False
     """Whether null fields are written wherever the schema allows a null."""
@@ -79,11 +80,13 @@ class _Spot:
         self._places = places = whole.shape.places(options, "")
         self.is_nullable = is_nullable(places)
         self.has_values = bool(places)
-        self._is_open = any(each.is_open for each in places)
-        self._types = frozenset(name for each in places for name in each.likely)
-        self._formats = [frozenset(formats_of(each)) for each in places if "string" in each.likely]
-        self._objects = [_Object(whole, each) for each in places if "object" in each.likely]
-        self._arrays = [_Array(whole, each) for each in places if "array" in each.likely]
+        self._is_open = any(place.is_open for place in places)
+        self._types = frozenset(name for place in places for name in place.likely)
+        self._formats = [
+            frozenset(formats_of(place)) for place in places if "string" in place.likely
+        ]
+        self._objects = [_Object(whole, place) for place in places if "object" in place.likely]
+        self._arrays = [_Array(whole, place) for place in places if "array" in place.likely]
 
     def text(self, value: Any, path: str) -> str:
         """Return the text of a value or null. Raises `UnencodableRowError`."""
@@ -104,11 +107,11 @@ class _Spot:
 
     def _string(self, value: Any, path: str) -> str:
         if isinstance(value, str):
-            if not any(not each or has_format(value, each) for each in self._formats):
+            if not any(not formats or has_format(value, formats) for formats in self._formats):
                 self._refuse(value, path)
             return string(value, path)
         format, text = _way(value, is_local=self._is_open)
-        if not (self._is_open or any(format in each for each in self._formats)):
+        if not (self._is_open or any(format in formats for formats in self._formats)):
             self._refuse(value, path)
         return text(value, path)
 
@@ -130,7 +133,7 @@ class _Spot:
     def suits(self, value: Any) -> bool:
         """Whether a value, and those within it, are among the values of `const` and `enum`."""
         allows = self._shape.allows
-        if not any(all(allows(each, value) for each in numbers) for numbers in self._options):
+        if not any(all(allows(number, value) for number in numbers) for numbers in self._options):
             return False
         name = _type_of(value)
         is_array = name == "array" and bool(self._arrays)
@@ -139,8 +142,8 @@ class _Spot:
 
     def _list(self, value: Any, path: str) -> str:
         """Return the text by a choice that the value fits: the longest has the most nulls."""
-        found = _fitting(self._arrays, value, path)
-        return max((text for _, text in found), key=len)
+        texts = _fitting(self._arrays, value, path)
+        return max((text for _, text in texts), key=len)
 
     def _object(self, value: Any, path: str) -> str:
         """Return the text by the choices that the value fits, which name the fields it must have.
@@ -150,11 +153,11 @@ class _Spot:
         """
         if not self._objects:
             self._refuse(value, path)
-        found = _fitting(self._objects, value, path)
-        if len(found) == 1:
-            return found[0][1]
+        fitting = _fitting(self._objects, value, path)
+        if len(fitting) == 1:
+            return fitting[0][1]
         given = dict(entries(value, path))
-        lacking = [(each.lacking(given), each, text) for each, text in found]
+        lacking = [(each.lacking(given), each, text) for each, text in fitting]
         every = frozenset.intersection(*(names for names, _, _ in lacking))
         complete = [(each, text) for names, each, text in lacking if names == every]
         if not complete:
@@ -166,11 +169,11 @@ class _Spot:
 
     def _refuse(self, value: Any, path: str) -> NoReturn:
         wanted = described(self._places)
-        is_other = any(each.types - NULL for each in self._places)
-        found = quoted(value)
+        is_other = any(place.types - NULL for place in self._places)
+        shown = quoted(value)
         refuse(
             path,
-            f"{found} is no {wanted}" if is_other else f"{found}, where the schema has {wanted}",
+            f"{shown} is no {wanted}" if is_other else f"{shown}, where the schema has {wanted}",
         )
 
 
@@ -193,7 +196,7 @@ class _Object:
         if not isinstance(value, Mapping) and not self._is_map:
             refuse(path, f"{quoted(value)} is no dict")
         given = dict(entries(value, path))
-        more = (each for each in given if each not in self._known)
+        more = (name for name in given if name not in self._known)
         named = [each for each in self._known if each in given]
         named += [each for each in more if below(path, each) not in self._whole.ignored]
         fields = [self._field(name, given[name], path, nulls) for name in named]
@@ -252,13 +255,13 @@ class _Array:
 
     def _at(self, number: int) -> "_Spot":
         """Return the writer for an item. Those behind the prefix of a tuple have the same."""
-        found: dict[int, None] = {}
+        numbers: dict[int, None] = {}
         for node in self._nodes:
             if number < len(node.prefix):
-                found[node.prefix[number]] = None
+                numbers[node.prefix[number]] = None
             elif node.items is not None:
-                found[node.items] = None
-        return self._whole.at((tuple(found),))
+                numbers[node.items] = None
+        return self._whole.at((tuple(numbers),))
 
 
 def _fitting(ways: "Sequence[_Way]", value: Any, path: str) -> "list[tuple[_Way, str]]":
@@ -266,18 +269,18 @@ def _fitting(ways: "Sequence[_Way]", value: Any, path: str) -> "list[tuple[_Way,
 
     Where `const` and `enum` have the value in some of them, it is these.
     """
-    found: list[tuple[_Way, str]] = []
+    fitting: list[tuple[_Way, str]] = []
     error = UnencodableRowError([0], "")
     for each in ways:
         try:
-            found.append((each, each.text(value, path)))
+            fitting.append((each, each.text(value, path)))
         except UnencodableRowError as failed:
             error = failed
-    if not found:
+    if not fitting:
         raise error
-    if len(found) == 1:
-        return found
-    return [(each, text) for each, text in found if each.suits(value)] or found
+    if len(fitting) == 1:
+        return fitting
+    return [(each, text) for each, text in fitting if each.suits(value)] or fitting
 
 
 _Way = TypeVar("_Way", _Object, _Array)

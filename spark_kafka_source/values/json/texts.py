@@ -59,43 +59,43 @@ def _value(text: str, at: int, kind: pa.DataType | None) -> tuple[Any, int]:
             return _object(text, at, {}, kind.item_type)
         if first == "{" and pa.types.is_struct(kind):
             return _object(text, at, {each.name: each.type for each in kind}, None)
-    found: tuple[Any, int] = _SCAN(text, at)
-    return found
+    value_and_end: tuple[Any, int] = _SCAN(text, at)
+    return value_and_end
 
 
 def _object(
     text: str, at: int, kinds: dict[str, pa.DataType], other: pa.DataType | None
 ) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     mark, at = "{", _space(text, at + 1)
     if text[at] == "}":
-        return found, at + 1
+        return fields, at + 1
     while mark != "}":
         name, at = _SCAN(text, at)
         _, at = _mark(text, at)
-        found[name], at = _value(text, at, kinds.get(name, other))
+        fields[name], at = _value(text, at, kinds.get(name, other))
         mark, at = _mark(text, at)
-    return found, at
+    return fields, at
 
 
 def _array(text: str, at: int, kind: pa.DataType) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     mark, at = "[", _space(text, at + 1)
     if text[at] == "]":
-        return found, at + 1
+        return items, at + 1
     while mark != "]":
         value, at = _value(text, at, kind)
-        found.append(value)
+        items.append(value)
         mark, at = _mark(text, at)
-    return found, at
+    return items, at
 
 
 def _space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _mark(text: str, at: int) -> tuple[str, int]:
     """Return the next mark, and the position of what follows it."""
-    found = _MARK.match(text, at)
-    return (found[1], found.end()) if found else ("", len(text))
+    match = _MARK.match(text, at)
+    return (match[1], match.end()) if match else ("", len(text))

@@ -32,27 +32,27 @@ def micros(text: str, *, zoned: bool) -> int | None:
 
     A time without a zone is UTC. A time with a zone is not accepted unless `zoned`.
     """
-    found = _TIME.match(text)
-    day = _day(found) if found else None
-    if found is None or day is None or (found[8] and not zoned):
+    match = _TIME.match(text)
+    day = _day(match) if match else None
+    if match is None or day is None or (match[8] and not zoned):
         return None
-    hour, minute, second = (int(found[place] or 0) for place in (4, 5, 6))
-    shift = _shift(found[8] or "Z")
+    hour, minute, second = (int(match[place] or 0) for place in (4, 5, 6))
+    shift = _shift(match[8] or "Z")
     if hour > 23 or minute > 59 or second > 59 or shift is None:
         return None
-    fraction = int((found[7] or "0")[:6].ljust(6, "0"))
+    fraction = int((match[7] or "0")[:6].ljust(6, "0"))
     seconds = day * _DAY + hour * 3600 + minute * 60 + second - shift
     return seconds * MICROS + fraction
 
 
 def days(text: str) -> int | None:
     """Return days since 1970, or None for a text that is not exactly a date."""
-    found = _TIME.match(text)
-    return _day(found) if found and found[4] is None else None
+    match = _TIME.match(text)
+    return _day(match) if match and match[4] is None else None
 
 
-def _day(found: re.Match[str]) -> int | None:
-    year, month, day = (int(found[place]) for place in (1, 2, 3))
+def _day(match: re.Match[str]) -> int | None:
+    year, month, day = (int(match[place]) for place in (1, 2, 3))
     rounds, year = divmod(year, _YEARS)
     try:
         ordinal = date(year + _YEARS, month, day).toordinal()
@@ -104,8 +104,8 @@ def _nanos(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _cut(nanos: pa.Array, kind: pa.DataType) -> pa.Array:
     """Drop the digits beyond microseconds."""
-    found = np.floor_divide(pc.fill_null(nanos.view(pa.int64()), 0).to_numpy(), 1000)
-    return pa.array(found, mask=np.asarray(nanos.is_null())).view(kind)
+    micros_since = np.floor_divide(pc.fill_null(nanos.view(pa.int64()), 0).to_numpy(), 1000)
+    return pa.array(micros_since, mask=np.asarray(nanos.is_null())).view(kind)
 
 
 def dates(texts: pa.Array) -> pa.Array:
@@ -122,8 +122,8 @@ _MOMENT = re.compile(
 
 def is_moment(text: str) -> bool:
     """Whether a text is a `date-time` of RFC 3339, which has a time zone."""
-    found = _MOMENT.match(text)
-    return found is not None and is_full_date(found[1])
+    match = _MOMENT.match(text)
+    return match is not None and is_full_date(match[1])
 
 
 def is_full_date(text: str) -> bool:

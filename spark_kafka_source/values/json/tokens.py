@@ -28,7 +28,7 @@ class TokenReader:
         self._plan = plan(kind)
         shape = _Shape()
         shape.add(kind, 0)
-        self._nodes, self._fields, self._names = shape.tables()
+        self._nodes, self._fields, self._names = shape.as_arrays()
         self._levels = shape.columns_by_level(self._nodes)
         self._room = np.ones(len(self._levels) - 1, np.int64)
         """The elements per row that each level needed before."""
@@ -97,7 +97,7 @@ class _Shape:
             node[k.KIND] = k.DOUBLE
         return number
 
-    def tables(self) -> tuple[Integers, Integers, Octets]:
+    def as_arrays(self) -> tuple[Integers, Integers, Octets]:
         """Return nodes, fields, and names. The last node is for values that are not read."""
         order = sorted(range(len(self._nodes)), key=lambda number: self._nodes[number][k.LEVEL])
         for column, number in enumerate(order):
@@ -113,8 +113,8 @@ class _Shape:
 
     def columns_by_level(self, nodes: Integers) -> Integers:
         """Return the first column of each level, and the end of the last."""
-        found = np.bincount(nodes[:-1, k.LEVEL], minlength=self._levels)
-        return np.concatenate(([0], np.cumsum(found))).astype(np.int64)
+        counts = np.bincount(nodes[:-1, k.LEVEL], minlength=self._levels)
+        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
 class _Cells:

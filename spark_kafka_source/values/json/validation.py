@@ -54,7 +54,7 @@ class Validation:
         """
         try:
             value = json.loads(text)
-            found = self._best_match(self._validator.iter_errors(value))
+            failure = self._best_match(self._validator.iter_errors(value))
         except ValueError:
             return Invalid("", "not JSON")
         except RecursionError:
@@ -63,9 +63,9 @@ class Validation:
             shown = f"is 'true', and a $ref of the schema leads nowhere: {error}"[:_MOST_SHOWN]
             expected = "Give it as a reference of the schema"
             raise ConfigurationError("value.validate", shown, expected) from None
-        if found is None:
+        if failure is None:
             return None
-        return Invalid(_path(found.absolute_path), str(found.message)[:_MOST_SHOWN])
+        return Invalid(_path(failure.absolute_path), str(failure.message)[:_MOST_SHOWN])
 
     def _best_match(self, errors: Iterable[Any]) -> Any:
         return import_module("jsonschema.exceptions").best_match(errors)
@@ -89,7 +89,7 @@ class Validation:
 def _exact(draft: Any) -> Any:
     """Return the validator of a draft with an exact `multipleOf`."""
     names = [each for each in ("multipleOf", "divisibleBy") if each in draft.VALIDATORS]
-    if all(draft.VALIDATORS[each] is _multiple_of for each in names):
+    if all(draft.VALIDATORS[name] is _multiple_of for name in names):
         return draft
     validators = import_module("jsonschema.validators")
     found = validators.extend(draft, dict.fromkeys(names, _multiple_of))
@@ -103,7 +103,7 @@ def _exact(draft: Any) -> Any:
         if exact is kind:
             return other
         fields = (each for each in exact.__attrs_attrs__ if each.init)
-        return exact(**{each.alias: getattr(other, each.name) for each in fields})
+        return exact(**{field.alias: getattr(other, field.name) for field in fields})
 
     found.evolve = evolve
     return found
@@ -126,6 +126,6 @@ def _fraction(number: float) -> Fraction:
 def _path(parts: Iterable[str | int]) -> str:
     """Return a path such as `lines[0].price`."""
     path = ""
-    for each in parts:
-        path = f"{path}[{each}]" if isinstance(each, int) else below(path, each)
+    for part in parts:
+        path = f"{path}[{part}]" if isinstance(part, int) else below(path, part)
     return path

@@ -4,7 +4,7 @@ from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.indexes import message_indexes, read_message_indexes
 from spark_kafka_source.values.protobuf.reader import ProtobufReader
 from spark_kafka_source.values.protobuf.schema import Schema
-from spark_kafka_source.values.protobuf.value_writer import ProtobufWriter
+from spark_kafka_source.values.protobuf.writer import ProtobufWriter
 
 __all__ = [
     "ProtobufReader",

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.extras import install_extra
 from spark_kafka_source.values.protobuf.descriptors import Part
 
 _OPTION = "value.convert.any.fields.to.json"
@@ -25,7 +26,7 @@ def json_of_any(descriptors: bytes, enums_as_ints: bool) -> Callable[[str, bytes
         raise ConfigurationError(
             _OPTION,
             "needs the package protobuf, which is not here",
-            "Install 'spark-kafka-source[protobuf]', or leave it out",
+            f"{install_extra('protobuf')}, or leave it out",
         )
     json_format = import_module("google.protobuf.json_format")
     any_class = import_module("google.protobuf.any_pb2").Any
@@ -40,13 +41,13 @@ def json_of_any(descriptors: bytes, enums_as_ints: bool) -> Callable[[str, bytes
     def show(type_url: str, value: bytes) -> str:
         message = any_class(type_url=type_url, value=value)
         try:
-            found = json_format.MessageToDict(
+            fields = json_format.MessageToDict(
                 message,
                 preserving_proto_field_name=True,
                 use_integers_for_enums=enums_as_ints,
                 descriptor_pool=pool,
             )
-            return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         except failures as error:
             raise ValueError(f"no JSON of {type_url!r:.200}") from error
 

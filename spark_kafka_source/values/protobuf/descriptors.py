@@ -50,9 +50,9 @@ class Features:
 
         `number` is the field of its options for them.
         """
-        found = options.part(number)
-        presence, enum = found.number(1), found.number(2)
-        encoding, delimited = found.number(3), found.number(5)
+        changes = options.part(number)
+        presence, enum = changes.number(1), changes.number(2)
+        encoding, delimited = changes.number(3), changes.number(5)
         return Features(
             presence == 2 if presence else self.implicit,
             presence == 3 if presence else self.required,
@@ -76,10 +76,10 @@ class Part:
 
     def number(self, number: int, default: int = 0) -> int:
         """Return the last integer of this field, of 32 bits."""
-        found = self._fields.get(number, [default])[-1]
-        if not isinstance(found, int):
+        value = self._fields.get(number, [default])[-1]
+        if not isinstance(value, int):
             raise WireError(f"field {number} is no integer")
-        low = found & 0xFFFFFFFF
+        low = value & 0xFFFFFFFF
         return low - (1 << 32) if low >> 31 else low
 
     def has(self, number: int) -> bool:
@@ -88,17 +88,17 @@ class Part:
 
     def octets(self, number: int) -> bytes:
         """Return the last bytes of this field, or empty bytes."""
-        found = self._fields.get(number, [b""])[-1]
-        if not isinstance(found, bytes):
+        value = self._fields.get(number, [b""])[-1]
+        if not isinstance(value, bytes):
             raise WireError(f"field {number} is an integer")
-        return found
+        return value
 
     def all(self, number: int) -> Iterator[bytes]:
         """Yield all bytes of a repeated field."""
-        for found in self._fields.get(number, []):
-            if not isinstance(found, bytes):
+        for value in self._fields.get(number, []):
+            if not isinstance(value, bytes):
                 raise WireError(f"field {number} is an integer")
-            yield found
+            yield value
 
     def part(self, number: int) -> "Part":
         """Return the inner message, merged from all of this field."""
@@ -349,18 +349,18 @@ _ESCAPES = {
 
 def unescaped(text: str) -> bytes:
     """Undo protoc's escapes, as in C: octal, hexadecimal or a letter after `\\`."""
-    found = bytearray()
+    octets = bytearray()
     at = 0
     while at < len(text):
         if text[at] != "\\":
-            found += text[at].encode()
+            octets += text[at].encode()
             at += 1
         elif text[at + 1 : at + 2] in _ESCAPES:
-            found.append(_ESCAPES[text[at + 1]])
+            octets.append(_ESCAPES[text[at + 1]])
             at += 2
         else:
             hexadecimal = text[at + 1 : at + 2] in ("x", "X")
             digits = text[at + 2 : at + 4] if hexadecimal else text[at + 1 : at + 4]
-            found.append(int(digits, 16 if hexadecimal else 8))
+            octets.append(int(digits, 16 if hexadecimal else 8))
             at += 4
-    return bytes(found)
+    return bytes(octets)

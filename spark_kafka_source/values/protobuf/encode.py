@@ -6,15 +6,16 @@ field without presence.
 """
 
 from collections.abc import Callable, Iterable
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.varints import Integers
-from spark_kafka_source.values.bytes_columns import (
+from spark_kafka_source.values.errors import quoted
+from spark_kafka_source.values.fitting import converted, refuse_rows
+from spark_kafka_source.values.octets import unzigzag
+from spark_kafka_source.values.protobuf.bytes_columns import (
     Mask,
     fixed_width,
     integers,
@@ -26,9 +27,6 @@ from spark_kafka_source.values.bytes_columns import (
     valid,
     wide,
 )
-from spark_kafka_source.values.errors import quoted
-from spark_kafka_source.values.fitting import converted
-from spark_kafka_source.values.octets import unzigzag
 from spark_kafka_source.values.protobuf.fit import (
     UNSIGNED,
     Entry,
@@ -130,17 +128,17 @@ def _value(node: Node, array: pa.Array, rows: Integers) -> pa.Array:
             keys, items = pc.struct_field(array, 0), pc.struct_field(array, 1)
             _refuse_nulls(items, rows, value.path)
             return joined(len(array), _tagged(key, keys, rows), _tagged(value, items, rows))
-    return _refuse(node.path, rows, NULL)
+    return refuse_rows(node.path, rows, NULL)
 
 
 def _message(node: Struct, array: pa.Array, rows: Integers) -> pa.BinaryArray:
     for members in node.oneofs:
-        count = sum(valid(pc.struct_field(array, each.place)).astype(int) for each in members)
-        reason = several((each.field.name for each in members), node.message)
+        count = sum(valid(pc.struct_field(array, member.place)).astype(int) for member in members)
+        reason = several((member.field.name for member in members), node.message)
         _refuse_some(np.asarray(count) > 1, node.path, rows, reason)
     if is_moment(node.message):
         _check_moment(node, array, rows)
-    parts = [_field(each, pc.struct_field(array, each.place), rows) for each in node.parts]
+    parts = [_field(part, pc.struct_field(array, part.place), rows) for part in node.parts]
     return joined(len(array), *parts)
 
 
@@ -213,8 +211,8 @@ def _is_set(node: Scalar, array: pa.Array) -> Mask:
         zero = pc.is_in(array, value_set=pa.array([*zeros, "0"]))
     else:
         zero = pc.fill_null(_is_zero(array), False)
-    found: Mask = ~zero.to_numpy(zero_copy_only=False)
-    return found
+    mask: Mask = ~zero.to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _is_zero(array: pa.Array) -> pa.Array:
@@ -248,13 +246,13 @@ def _integers(node: Scalar, array: pa.Array, rows: Integers) -> Integers:
 def _enum(node: Scalar, array: pa.Array, rows: Integers) -> Integers:
     """Return the numbers of symbols, which may be given as numbers themselves."""
     assert node.enum is not None  # noqa: S101  # It is the plan of an enum.
-    found = array.dictionary_encode()
-    values = found.dictionary.to_pylist()
-    places = found.indices.to_numpy()
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    places = encoded.indices.to_numpy()
     as_numbers = list(map(numbering(node.enum), values))
     for place, number in enumerate(as_numbers):
         if number is None:
-            _refuse(node.path, rows[places == place], no_symbol(values[place], node.enum))
+            refuse_rows(node.path, rows[places == place], no_symbol(values[place], node.enum))
     found_numbers: Integers = np.array(as_numbers, np.int64)[places]
     return found_numbers
 
@@ -281,20 +279,20 @@ def _moment(node: Moment, array: pa.Array, rows: Integers) -> pa.BinaryArray:
         there = values != 0
         if there.any():
             tag = tag_of(number, Wire.VARINT)
-            found = joined(int(there.sum()), tag, _unsigned(values[there]))
-            parts.append(spread(found, there))
+            tagged = joined(int(there.sum()), tag, _unsigned(values[there]))
+            parts.append(spread(tagged, there))
     return joined(len(array), *parts)
 
 
 def _check_moment(node: Struct, array: pa.Array, rows: Integers) -> None:
     """Refuse structs of seconds and nanos that are out of bounds. Null stands for 0."""
-    found = {number: np.zeros(len(array), np.int64) for number in (1, 2)}
-    for each in node.parts:
-        given = pc.fill_null(pc.struct_field(array, each.place), 0)
-        found[each.field.number] = numbers(
-            converted(given, pa.int64(), rows, each.path), pa.int64()
+    values = {number: np.zeros(len(array), np.int64) for number in (1, 2)}
+    for part in node.parts:
+        given = pc.fill_null(pc.struct_field(array, part.place), 0)
+        values[part.field.number] = numbers(
+            converted(given, pa.int64(), rows, part.path), pa.int64()
         )
-    _refuse_out_of_bounds(node, found[1], found[2], rows)
+    _refuse_out_of_bounds(node, values[1], values[2], rows)
 
 
 def _refuse_out_of_bounds(
@@ -304,7 +302,7 @@ def _refuse_out_of_bounds(
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         reason = out_of_bounds(node.message, int(seconds[first]), int(nanos[first]))
-        _refuse(node.path, rows[bad], reason)
+        refuse_rows(node.path, rows[bad], reason)
 
 
 def _filled(array: pa.Array) -> pa.Array:
@@ -319,9 +317,4 @@ def _refuse_nulls(array: pa.Array, rows: Integers, path: str) -> None:
 
 def _refuse_some(bad: Mask, path: str, rows: Integers, reason: str) -> None:
     if bad.any():
-        _refuse(path, rows[bad], reason)
-
-
-def _refuse(path: str, rows: Integers, reason: str) -> NoReturn:
-    where = f"{path}: " if path else ""
-    raise UnencodableRowError(np.unique(rows).tolist(), where + reason)
+        refuse_rows(path, rows[bad], reason)

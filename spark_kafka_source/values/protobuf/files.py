@@ -46,11 +46,11 @@ def _set_of(schema: SchemaText) -> bytes:
     files: dict[str, bytes] = {}
     texts = []
     for name, text in schema.references:
-        found = _from_base64(text)
-        if found is None:
+        descriptors = _from_base64(text)
+        if descriptors is None:
             texts.append((name, text))
         else:
-            *imported, file = found
+            *imported, file = descriptors
             # A registry knows the file by the name of the reference.
             files |= _by_name(imported) | {name: file + sized(_NAME, name)}
     with_texts = SchemaText(schema.type, "" if main else schema.text, tuple(texts))
@@ -98,17 +98,17 @@ def _files(data: bytes) -> list[bytes]:
 
 
 def _by_name(files: list[bytes]) -> dict[str, bytes]:
-    return {Part(each).text(_NAME): each for each in files}
+    return {Part(file).text(_NAME): file for file in files}
 
 
 def _known(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that are imported and not given, as far as they are known."""
-    found: dict[str, bytes] = {}
+    imports: dict[str, bytes] = {}
     left = list(files.values())
     while left:
         for each in Part(left.pop()).all(_IMPORT):
             name = each.decode(errors="replace")
-            if name not in files and name not in found and (file := known_file(name)):
-                found[name] = file
+            if name not in files and name not in imports and (file := known_file(name)):
+                imports[name] = file
                 left.append(file)
-    return found
+    return imports

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from spark_kafka_source.values.fitting import below, missing_field, places, unfit, widens
+from spark_kafka_source.values.protobuf.program import MAX_NESTING
 from spark_kafka_source.values.protobuf.schema import MESSAGES, Enum, Field, Kind, Message, Schema
-from spark_kafka_source.values.protobuf.walk import MAX_NESTING
 from spark_kafka_source.values.protobuf.well_known import DURATION, is_moment, is_wrapper
 
 UNSIGNED = pa.decimal128(20, 0)
@@ -143,10 +143,10 @@ class _Fit:
 
     def struct(self, message: Message, kind: pa.DataType, path: str, depth: int) -> Struct:
         names = [each.name for each in kind]
-        found = places(names, {each.name: each for each in message.fields}, path, self._ignored)
+        place_of = places(names, {each.name: each for each in message.fields}, path, self._ignored)
         parts = []
         for field in sorted(message.fields, key=lambda each: each.number):
-            inner, place = below(path, field.name), found.get(field.name)
+            inner, place = below(path, field.name), place_of.get(field.name)
             if place is None or pa.types.is_null(kind[place].type):
                 if field.required:
                     missing_field(inner, described(self._schema, field))
@@ -209,7 +209,7 @@ def how_given(message: Message) -> str:
         return "a timestamp with a time zone, or a struct of seconds and nanos"
     if is_wrapper(message):
         return f"{message.fields[0].kind}, or a struct of {message.fields[0].name}"
-    names = ", ".join(each.name for each in message.fields[:_MOST_NAMES])
+    names = ", ".join(field.name for field in message.fields[:_MOST_NAMES])
     return f"a struct of {names}" if names else "a struct without fields"
 
 
@@ -230,7 +230,7 @@ def _is_moment_of(kind: pa.DataType, message: Message) -> bool:
 
 def _oneofs(parts: list[Part]) -> tuple[tuple[Part, ...], ...]:
     members: dict[int, list[Part]] = {}
-    for each in parts:
-        if each.field.oneof >= 0:
-            members.setdefault(each.field.oneof, []).append(each)
-    return tuple(tuple(each) for each in members.values() if len(each) > 1)
+    for part in parts:
+        if part.field.oneof >= 0:
+            members.setdefault(part.field.oneof, []).append(part)
+    return tuple(tuple(several) for several in members.values() if len(several) > 1)

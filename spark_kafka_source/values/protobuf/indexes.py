@@ -35,16 +35,16 @@ def read_message_indexes(
     count, after = _number(data, at, deprecated)
     if count > MAX_INDEXES:
         raise WireError(f"{count} message indexes")
-    found = []
+    read = []
     for _ in range(count):
         index, after = _number(data, after, deprecated)
-        found.append(index)
-    return tuple(found) or (0,), after
+        read.append(index)
+    return tuple(read) or (0,), after
 
 
 def _number(data: bytes, at: int, deprecated: bool) -> tuple[int, int]:
-    found, after = varint(data[: at + MAX_VARINT_BYTES], at)
-    value = found if deprecated else (found >> 1) ^ -(found & 1)
+    varint_read, after = varint(data[: at + MAX_VARINT_BYTES], at)
+    value = varint_read if deprecated else (varint_read >> 1) ^ -(varint_read & 1)
     if not 0 <= value <= _MAX_INDEX:
         raise WireError(f"the message index {value}")
     return value, after

@@ -27,11 +27,11 @@ def known_file(name: str) -> bytes | None:
     """Return the `FileDescriptorProto` of a file that need not be registered, or None."""
     if name in _declared():
         return _declared()[name]
-    found = _PACKAGED.fullmatch(name)
-    if found is None:
+    match = _PACKAGED.fullmatch(name)
+    if match is None:
         return None
     try:
-        module = import_module(f"google.{found[1]}.{found[2]}_pb2")
+        module = import_module(f"google.{match[1]}.{match[2]}_pb2")
     except ImportError:
         return None
     data: bytes = module.DESCRIPTOR.serialized_pb
@@ -45,13 +45,13 @@ def declared() -> list[bytes]:
 
 def folders() -> dict[str, str]:
     """Return where each of `FOLDERS` is on this machine, if it is there."""
-    found = {}
+    known = {}
     for folder in FOLDERS:
         spec = find_spec("google") and find_spec(folder.replace("/", "."))
         places = spec.submodule_search_locations if spec else None
         if places:
-            found[folder] = next(iter(places))
-    return found
+            known[folder] = next(iter(places))
+    return known
 
 
 # -- declarations, as a descriptor has them -------------------------------------------------------
@@ -72,8 +72,8 @@ def _file(name: str, *parts: bytes, imports: tuple[str, ...] = (), public: bool 
 
 def _message(name: str, fields: Mapping[str, str], *parts: bytes) -> bytes:
     """Return a message with the types of its fields, which are numbered from 1 on."""
-    found = [_field(2, *each, number) for number, each in enumerate(fields.items(), 1)]
-    return sized(1, name) + b"".join([*found, *parts])
+    fields_written = [_field(2, *each, number) for number, each in enumerate(fields.items(), 1)]
+    return sized(1, name) + b"".join([*fields_written, *parts])
 
 
 def _field(of: int, name: str, kind: str, number: int, more: bytes = b"") -> bytes:
@@ -159,7 +159,7 @@ def _files() -> Iterator[bytes]:
         file = "field_mask" if name == "FieldMask" else name.lower()
         yield _file(f"google/protobuf/{file}.proto", sized(4, _message(name, fields)))
     kinds = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-    wrappers = [sized(4, _message(f"{each}Value", {"value": each.lower()})) for each in kinds]
+    wrappers = [sized(4, _message(f"{kind}Value", {"value": kind.lower()})) for kind in kinds]
     yield _file("google/protobuf/wrappers.proto", *wrappers)
     yield _struct()
     yield _meta()

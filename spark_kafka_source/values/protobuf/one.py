@@ -1,7 +1,8 @@
 """Encoder from one Python value to Protobuf: a function for each type. `encode` is for columns.
 
 Values are checked strictly, by the rules of `fit`. A message may hold itself: its writers are made
-once for each message, when a value first needs them.
+once for each message, when a value first needs them. The module is long because Protobuf has many
+types, and each has its function.
 """
 
 import struct
@@ -25,6 +26,7 @@ from spark_kafka_source.values.protobuf.encode import (
     several,
 )
 from spark_kafka_source.values.protobuf.fit import described_value, how_given
+from spark_kafka_source.values.protobuf.program import MAX_NESTING
 from spark_kafka_source.values.protobuf.schema import (
     MESSAGES,
     Enum,
@@ -37,7 +39,6 @@ from spark_kafka_source.values.protobuf.schema import (
     varint_of,
     wire_of,
 )
-from spark_kafka_source.values.protobuf.walk import MAX_NESTING
 from spark_kafka_source.values.protobuf.well_known import (
     DURATION,
     in_bounds,
@@ -103,10 +104,10 @@ class _Writers:
 
     def message(self, message: Message) -> Octets:
         """Return the writer of a dict. The place is that of the message itself."""
-        names = dict.fromkeys(each.name for each in message.fields)
+        names = dict.fromkeys(field.name for field in message.fields)
         oneofs = {
-            number: [each.name for each in message.fields if each.oneof == number]
-            for number in {each.oneof for each in message.fields} - {-1}
+            number: [field.name for field in message.fields if field.oneof == number]
+            for number in {field.oneof for field in message.fields} - {-1}
         }
         is_time = is_moment(message)
 
@@ -122,9 +123,9 @@ class _Writers:
                     refuse(at.path, several(given, message))
             out = bytearray()
             for name, each, required in self._fields(message):
-                found = value.get(name)
-                if found is not None:
-                    each(found, out, at)
+                inner = value.get(name)
+                if inner is not None:
+                    each(inner, out, at)
                 elif required:
                     refuse(at.of(name), NULL)
             if is_time:
@@ -136,12 +137,12 @@ class _Writers:
 
     def _fields(self, message: Message) -> list[tuple[str, Write, bool]]:
         """Return the writers of a message's fields, in the order of their numbers."""
-        found = self._made.get(message.name)
-        if found is None:
+        made = self._made.get(message.name)
+        if made is None:
             fields = sorted(message.fields, key=lambda each: each.number)
-            found = [(each.name, self._field(each), each.required) for each in fields]
-            self._made[message.name] = found
-        return found
+            made = [(field.name, self._field(field), field.required) for field in fields]
+            self._made[message.name] = made
+        return made
 
     def _field(self, field: Field) -> Write:
         if not field.repeated:
@@ -168,13 +169,13 @@ class _Writers:
 
         def write(value: Any, out: bytearray, at: At) -> None:
             items = items_of(value, at.of(field.name))
-            if any(each is None for each in items):
+            if any(item is None for item in items):
                 refuse(at.of(path), NULL)
             if not field.packed:
-                for each in items:
-                    put(octets(each, at), out)
+                for item in items:
+                    put(octets(item, at), out)
             elif items:
-                data = b"".join([octets(each, at) for each in items])
+                data = b"".join([octets(item, at) for item in items])
                 out += tag + varint_of(len(data)) + data
 
         return write
@@ -360,8 +361,8 @@ def _seconds(message: Message, nanos: int, at: At) -> bytes:
     if message.name == DURATION and seconds < 0 and rest:
         seconds, rest = seconds + 1, rest - _NANOS
     _check_bounds(message, seconds, rest, at)
-    found = b"\x08" + varint_of(seconds) if seconds else b""
-    return found + b"\x10" + varint_of(rest) if rest else found
+    encoded = b"\x08" + varint_of(seconds) if seconds else b""
+    return encoded + b"\x10" + varint_of(rest) if rest else encoded
 
 
 def _fixed(size: int) -> Callable[[int], bytes]:

@@ -4,15 +4,32 @@ A node of the table is a message at one place of the columns. Its rows are its f
 of their numbers. A field without a row is skipped, by its wire type.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.columns import Layout
-from spark_kafka_source.values.protobuf.schema import Wire
+from spark_kafka_source.values.protobuf.schema import (
+    MESSAGES,
+    Field,
+    Message,
+    Schema,
+    Wire,
+    tag_of,
+    wire_of,
+)
+
+MAX_TAG_BYTES = 4
+MAX_NESTING = 100
+"""The deepest nesting of messages and groups, as in other implementations."""
+MAX_SIZE_BYTES = 5
+"""The most bytes of a tag or a length, which have 32 bits."""
 
 
 class Op(IntEnum):
@@ -81,9 +98,11 @@ class Node(NamedTuple):
     first: int
     stop: int
     """Its rows are those from `first` to `stop`."""
-    depth: int
-    entry_level: int
-    """The level of a map's entries, if this is an entry, or -1."""
+    level: int
+    last: int
+    """The nodes from this one to `last`, exclusive, are in this message."""
+    is_entry: int
+    """1 for the entry of a map, else 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,8 +115,7 @@ class Table:
     paths: tuple[str, ...]
     """The path of each row, and after those the path of each node."""
     closed: tuple[Integers, ...]
-    places: tuple[dict[int, int], ...]
-    """For each node, the table row for each field number."""
+    """The numbers of each closed enum, sorted."""
 
     @property
     def table(self) -> Integers:
@@ -105,8 +123,25 @@ class Table:
         return np.array(self.rows, np.int64).reshape(-1, len(Row._fields))
 
 
+SLOTS_OF_A_BYTE = 64
+SLOTS_OF_A_ROW = 1 << 14
+"""The numbers that a row may take beyond those for its bytes: a few items of very many columns."""
+_LEAST_BYTES = 2
+
+
+def wide_levels(layout: Layout) -> Integers:
+    """Return the number of slots of each level that is wide, and 0 for the others.
+
+    An empty message in a list takes two bytes, and becomes a number in each slot of the list. With
+    many slots, a few bytes make many numbers. So the items of wide levels are counted.
+    """
+    widths = np.bincount(layout.slot_levels, minlength=len(layout.levels_above))
+    widths[0] = 0
+    return np.where(widths > SLOTS_OF_A_BYTE * _LEAST_BYTES, widths, 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class MessageProgram:
     """Table, and the order in which a writer writes the fields of each node."""
 
     table: Table
@@ -121,3 +156,63 @@ class Program:
     def constants(self) -> bytes:
         """Empty: the layout has the defaults."""
         return b""
+
+
+def tables_of(programs: Sequence[MessageProgram], _: int) -> tuple[Any, ...]:
+    """Return the arguments of the kernel, from `table` to `widths`.
+
+    All programs share the table of one reader, so the writer of a row makes no difference.
+    """
+    return _arrays(programs[0].table)
+
+
+@lru_cache(maxsize=64)
+def _arrays(table: Table) -> tuple[Integers, ...]:
+    none = np.zeros(0, np.int64)
+    return (
+        table.table,
+        np.array(table.nodes, np.int64),
+        np.concatenate([none, *table.closed]),
+        np.array([*accumulate(map(len, table.closed), initial=0)], np.int64),
+        wide_levels(table.layout),
+    )
+
+
+def program_of(table: Table, writer: Schema, message: Message) -> MessageProgram:
+    """Return the program that fills the table from what the writer wrote as `message`.
+
+    Its steps are the fields that the writer's messages are known to hold, in the order in which
+    they are written. Other fields, and fields in another order, are read too, but one row at a
+    time.
+    """
+    written: list[Message | None] = [None] * len(table.nodes)
+    written[0] = message
+    steps = []
+    for number, node in enumerate(table.nodes):
+        rows = {row.number: row for row in table.rows[node.first : node.stop]}
+        written_message, known = written[number], []
+        for field in sorted(written_message.fields, key=_number) if written_message else ():
+            row = rows.get(field.number)
+            if row and row.child >= 0 and field.kind in MESSAGES:
+                written[row.child] = writer.messages[field.type_name]
+            if step := _step(field, row):
+                known.append(step)
+        steps.append(tuple(known))
+    return MessageProgram(table, tuple(steps))
+
+
+def _number(field: Field) -> int:
+    return field.number
+
+
+def _step(field: Field, row: Row | None) -> Step | None:
+    """Return the step of a field. None for groups, and for tags that are too long."""
+    wire = Wire.SIZED if field.packed else wire_of(field.kind)
+    tag = tag_of(field.number, wire)
+    if wire is Wire.GROUP or len(tag) > MAX_TAG_BYTES:
+        return None
+    if row is None or not (row.wire == wire or (row.may_be_packed and wire is Wire.SIZED)):
+        row = Row(-1, field.number, wire, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
+    mask = (1 << 8 * len(tag)) - 1
+    repeated = row.level >= 0 or (row.op == Op.SKIP and field.repeated)
+    return Step(row, wire, int.from_bytes(tag, "little"), mask, len(tag), repeated)

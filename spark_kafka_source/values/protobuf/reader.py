@@ -6,26 +6,26 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_kafka_source.records.types import Bytes
-from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values.decoding import Decoded, Engines, decode
+from spark_kafka_source.values.compiled import interpreted
+from spark_kafka_source.values.decoding import Decoded, Engines
 from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.kept import keeping, made_once
-from spark_kafka_source.values.outcome import Mask
 from spark_kafka_source.values.protobuf import compiled
 from spark_kafka_source.values.protobuf.any_json import json_of_any
-from spark_kafka_source.values.protobuf.by_row import messages_by_row
 from spark_kafka_source.values.protobuf.descriptors import parse_descriptors
 from spark_kafka_source.values.protobuf.files import descriptors_of
-from spark_kafka_source.values.protobuf.program import Program
+from spark_kafka_source.values.protobuf.kernels import FRAME, MAX_DEPTH, run
+from spark_kafka_source.values.protobuf.program import MessageProgram, program_of, tables_of
 from spark_kafka_source.values.protobuf.schema import Message, Schema
 from spark_kafka_source.values.protobuf.shape import table_of
-from spark_kafka_source.values.protobuf.steps import program_of
 from spark_kafka_source.values.protobuf.waves import MessageWaves
+from spark_kafka_source.values.rows import Encoded
 from spark_kafka_source.values.schema_text import SchemaText
 from spark_kafka_source.values.typing import ProtobufTyping
 
-_ENGINES = Engines(MessageWaves, messages_by_row, compiled)
+_ENGINES: Engines[MessageProgram] = Engines(
+    MessageWaves, tables_of, (MAX_DEPTH, FRAME), compiled, interpreted(run)
+)
 
 
 class ProtobufReader:
@@ -67,17 +67,17 @@ class ProtobufReader:
 
     def program(
         self, writer: SchemaText | bytes | None = None, message: Sequence[int] = ()
-    ) -> Program:
+    ) -> MessageProgram:
         """Return the program that reads `message` of `writer`. None is the reader's own schema.
 
         Without indexes, the message is the one with the reader's name. The result is cached, since
         a text needs a compiler. Raises `SchemaError`, and `UnresolvableError` if the message is
         another.
         """
-        found: Program = self._kept(writer, tuple(message))
-        return found
+        made: MessageProgram = self._kept(writer, tuple(message))
+        return made
 
-    def _made(self, writer: SchemaText | bytes | None, message: tuple[int, ...]) -> Program:
+    def _made(self, writer: SchemaText | bytes | None, message: tuple[int, ...]) -> MessageProgram:
         if writer is None:
             return program_of(self.table, self.schema, self.message)
         schema = parse_descriptors(descriptors_of(writer))
@@ -87,28 +87,16 @@ class ProtobufReader:
         name = self.message.name
         if not indexes and name in schema.messages:
             return schema.messages[name]
-        found = _indexed(schema, indexes)
-        if found.name != name:
+        by_index = _indexed(schema, indexes)
+        if by_index.name != name:
             raise UnresolvableError(
-                "", f"{found} was written", f"It cannot be read as {self.message}"
+                "", f"{by_index} was written", f"It cannot be read as {self.message}"
             )
-        return found
+        return by_index
 
-    def decode(
-        self,
-        programs: Sequence[Program],
-        data: Bytes | Octets,
-        starts: Integers,
-        ends: Integers,
-        *,
-        null: Mask | None = None,
-        program_of: Integers | None = None,
-    ) -> Decoded:
-        """Decode the rows, as `values.decoding` does."""
-        return decode(
-            self.table.layout, programs, data, starts, ends,
-            null=null, program_of=program_of, engines=_ENGINES,
-        )  # fmt: skip
+    def decode(self, programs: Sequence[MessageProgram], encoded: Encoded) -> Decoded:
+        """Decode the values, as `values.decoding` does."""
+        return _ENGINES.decode(self.table.layout, programs, encoded)
 
 
 def _indexed(schema: Schema, indexes: Sequence[int]) -> Message:

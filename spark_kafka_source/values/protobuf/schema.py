@@ -80,12 +80,12 @@ def varint_of(value: int) -> bytes:
     """Encode a number of 64 bits, without zigzag. A negative one takes ten bytes."""
     if 0 <= value < 128:
         return _SHORT[value]
-    left, found = value & (1 << 64) - 1, bytearray()
+    left, septets = value & (1 << 64) - 1, bytearray()
     while left > 127:
-        found.append(left & 127 | 128)
+        septets.append(left & 127 | 128)
         left >>= 7
-    found.append(left)
-    return bytes(found)
+    septets.append(left)
+    return bytes(septets)
 
 
 def sized(number: int, value: bytes | str) -> bytes:
@@ -155,11 +155,11 @@ class Schema:
 
     def message(self, name: str) -> Message:
         """Return the message with this full name."""
-        found = self.messages.get(name.removeprefix("."))
-        if found is None or found.is_entry:
+        named = self.messages.get(name.removeprefix("."))
+        if named is None or named.is_entry:
             known = ", ".join(name for name in self.top[:20]) or "no message"
             raise SchemaError("", f"there is no message {name!r:.200}", f"The file has {known}")
-        return found
+        return named
 
     def chosen(self, name: str | None) -> Message:
         """Return the message with this full name, or the first one of the file."""
@@ -171,16 +171,16 @@ class Schema:
         Entries of maps are messages in descriptors, but not in texts. They have an index only with
         `entries`: Confluent's clients for Python and Go count them, the client for Java does not.
         """
-        names, found = self.top, None
+        names, chosen = self.top, None
         for index in indexes or (0,):
             if not 0 <= index < len(names):
                 shown = f"message indexes {list(indexes)[:20]}"
                 expected = f"There are {len(names)} messages at the last of them"
                 raise UnresolvableError("", shown, expected)
-            found = self.messages[names[index]]
-            names = found.messages if entries else self._without_entries(found)
-        assert found is not None  # noqa: S101  # There is an index.
-        return found
+            chosen = self.messages[names[index]]
+            names = chosen.messages if entries else self._without_entries(chosen)
+        assert chosen is not None  # noqa: S101  # There is an index.
+        return chosen
 
     def _without_entries(self, message: Message) -> tuple[str, ...]:
         return tuple(name for name in message.messages if not self.messages[name].is_entry)

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.values.columns import Column, Form, Layout, Presence
+from spark_kafka_source.values.columns import (
+    Column,
+    Form,
+    Numbering,
+    Presence,
+    list_of,
+    map_of,
+    of_children,
+)
 from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, quoted
 from spark_kafka_source.values.protobuf.program import Node, Op, Row, Table
 from spark_kafka_source.values.protobuf.schema import (
@@ -22,7 +30,7 @@ from spark_kafka_source.values.protobuf.schema import (
     wire_of,
 )
 from spark_kafka_source.values.protobuf.well_known import MOMENTS, is_any, is_moment, is_wrapper
-from spark_kafka_source.values.selection import MAX_COLUMNS, Tree, tree_of
+from spark_kafka_source.values.selection import Tree, tree_of
 from spark_kafka_source.values.typing import ProtobufTyping
 
 MAX_DEPTH = 64
@@ -71,15 +79,16 @@ def table_of(
     With `show` each `google.protobuf.Any` is a text. Raises `SchemaError`, and `RecursiveTypeError`
     for a message that contains itself, unless the options allow it.
     """
-    return _Shape(schema, typing, show).table(message, tree_of(fields))
+    return _Columns(schema, typing, show).table(message, tree_of(fields))
 
 
 @dataclass(slots=True)
 class _Node:
     """Node whose rows are still being found."""
 
-    depth: int
-    entry: bool
+    around: int
+    """The node around it, or -1."""
+    is_entry: bool
     level: int
     path: str
     rows: list[tuple[Row, str]] = field(default_factory=list)
@@ -99,18 +108,16 @@ class _Place:
     zero_is_null: bool = False
 
 
-class _Shape:
-    """Builder of columns, which assigns slots, levels and nodes."""
+class _Columns:
+    """Builder of columns, and of the nodes that fill them."""
 
     def __init__(self, schema: Schema, typing: ProtobufTyping, show: Show | None) -> None:
         self._schema, self._typing, self._show = schema, typing, show
-        self._slot_levels: list[int] = []
-        self._levels_above = [-1]
+        self._numbering = Numbering()
         self._nodes: list[_Node] = []
         self._closed: list[tuple[int, ...]] = []
         self._constants = bytearray()
         self._within: list[str] = []
-        self._columns = 0
 
     def table(self, message: Message, wanted: Tree) -> Table:
         place = _Place("", 0, self._node(message, "", 0))
@@ -118,36 +125,37 @@ class _Shape:
         rows: list[Row] = []
         nodes: list[Node] = []
         paths: list[str] = []
-        for node in self._nodes:
+        lasts = list(range(1, len(self._nodes) + 1))
+        for number, node in reversed([*enumerate(self._nodes)][1:]):
+            lasts[node.around] = max(lasts[node.around], lasts[number])
+        for node, last in zip(self._nodes, lasts, strict=True):
             node.rows.sort(key=lambda each: each[0].number)
             first = len(rows)
             rows += [row for row, _ in node.rows]
             paths += [path for _, path in node.rows]
-            nodes.append(Node(first, len(rows), node.depth, node.level if node.entry else -1))
+            nodes.append(Node(first, len(rows), node.level, last, int(node.is_entry)))
         paths += [node.path for node in self._nodes]
-        levels = tuple(self._slot_levels), tuple(self._levels_above)
         return Table(
-            Layout(column, *levels, bytes(self._constants)),
+            self._numbering.layout(column, bytes(self._constants)),
             tuple(nodes),
             tuple(rows),
             tuple(paths),
             tuple(np.array(sorted(numbers), np.int64) for numbers in self._closed),
-            tuple({rows[at].number: at for at in range(n.first, n.stop)} for n in nodes),
         )
 
     def _struct(self, message: Message, place: _Place, wanted: Tree) -> Column:
-        self._counted(place.path)
+        self._numbering.count_column(place.path)
         if len(self._within) >= MAX_DEPTH:
             raise SchemaError(place.path, "columns nested too deeply", f"Nest at most {MAX_DEPTH}")
-        if missing := sorted(wanted.keys() - {each.name for each in message.fields}):
-            expected = f"It has {', '.join(each.name for each in message.fields[:50])}"
+        if missing := sorted(wanted.keys() - {field.name for field in message.fields}):
+            expected = f"It has {', '.join(field.name for field in message.fields[:50])}"
             raise SchemaError(place.path, f"{message} has no field {quoted(missing[0])}", expected)
         self._within.append(message.name)
         found_columns = {
-            each.name: column
-            for each in message.fields
-            if not wanted or each.name in wanted
-            if (column := self._field(message, each, place, wanted.get(each.name, {})))
+            field.name: column
+            for field in message.fields
+            if not wanted or field.name in wanted
+            if (column := self._field(message, field, place, wanted.get(field.name, {})))
         }
         self._within.pop()
         if left := sorted(wanted.keys() - found_columns.keys()):
@@ -155,11 +163,8 @@ class _Shape:
                 f"{quoted(left[0])} has no column, since it has no fields, or none of this depth"
             )
             raise SchemaError(place.path, found, f"Choose others, or set '{_DEPTH}'")
-        arrow = pa.struct([(name, column.arrow) for name, column in found_columns.items()])
-        return Column(
-            place.path, Form.STRUCT, arrow, place.level, -1, place.presence,
-            tuple(found_columns.values()), tuple(found_columns),
-        )  # fmt: skip
+        column = Column(place.path, Form.STRUCT, pa.null(), place.level, -1, place.presence)
+        return of_children(column, found_columns)
 
     def _field(self, message: Message, each: Field, of: _Place, wanted: Tree) -> Column | None:
         path = f"{of.path}.{each.name}" if of.path else each.name
@@ -176,12 +181,12 @@ class _Shape:
         node = self._nodes[of.node]
         if each.oneof >= 0:
             if each.oneof not in node.cases:
-                node.cases[each.oneof] = self._slot(of.level)
+                node.cases[each.oneof] = self._numbering.slot(of.level)
             row = row._replace(case=node.cases[each.oneof])
             presence = Presence(row.case, each.number)
         else:
             if node.bits == _BITS:
-                node.presence, node.bits = self._slot(of.level), 0
+                node.presence, node.bits = self._numbering.slot(of.level), 0
             bit = 1 << node.bits
             node.bits += 1
             row = row._replace(presence=node.presence, bit=bit)
@@ -189,30 +194,28 @@ class _Shape:
         return self._one(each, row, _Place(path, of.level, of.node, presence), wanted)
 
     def _repeated(self, each: Field, path: str, of: _Place, wanted: Tree) -> Column | None:
-        inner = self._level(of.level)
+        inner = self._numbering.level(of.level)
         row = _row(of.node, each.number)._replace(level=inner)
         if each.kind is Kind.MESSAGE and self._schema.messages[each.type_name].is_entry:
             return self._map(each, row, path, of, wanted)
         item = self._one(each, row, _Place(f"{path}[]", inner, of.node), wanted)
         if item is None:
             return None
-        arrow = pa.list_(pa.field("element", item.arrow))
-        return Column(path, Form.LIST, arrow, of.level, children=(item,))
+        return list_of(item, path, of.level)
 
     def _map(self, each: Field, row: Row, path: str, of: _Place, wanted: Tree) -> Column | None:
         entry = self._schema.messages[each.type_name]
         inner = f"{path}{{}}"
         node = self._node(entry, inner, row.level, of.node)
         place = _Place(inner, row.level, node)
-        fields = {each.number: each for each in entry.fields}
-        self._counted(inner)
+        fields = {field.number: field for field in entry.fields}
+        self._numbering.count_column(inner)
         key = self._field(entry, fields[1], place, {})
         value = self._field(entry, fields[2], place, wanted)
         if key is None or value is None:
             return None
         self._keep(row._replace(wire=Wire.SIZED, op=Op.MESSAGE, child=node), path)
-        arrow = pa.map_(key.arrow, value.arrow)
-        return Column(path, Form.MAP, arrow, of.level, children=(key, value))
+        return map_of(key, value, path, of.level)
 
     def _one(self, each: Field, row: Row, place: _Place, wanted: Tree) -> Column | None:
         """Return the column of one value, or of an item of many."""
@@ -256,7 +259,7 @@ class _Shape:
     def _shown(self, message: Message, place: _Place, show: Show) -> Column:
         plain = replace(place, presence=None)
         children = tuple(
-            self._scalar(each, _row(place.node, each.number), plain) for each in message.fields
+            self._scalar(field, _row(place.node, field.number), plain) for field in message.fields
         )
         return Column(
             place.path, Form.SHOWN, pa.string(), place.level, children[0].slot, place.presence,
@@ -264,9 +267,8 @@ class _Shape:
         )  # fmt: skip
 
     def _moment(self, message: Message, place: _Place) -> Column:
-        self._counted(place.path)
-        slot = self._slot(place.level)
-        self._slot(place.level)
+        self._numbering.count_column(place.path)
+        slot = self._numbering.slot(place.level, 2)
         for number in (1, 2):
             row = _row(place.node, number)._replace(wire=Wire.VARINT, op=Op.VARINT)
             self._keep(row._replace(slot=slot + number - 1), place.path)
@@ -279,13 +281,11 @@ class _Shape:
         return self._scalar(value, row, place)
 
     def _scalar(self, each: Field, row: Row, place: _Place) -> Column:
-        self._counted(place.path)
+        self._numbering.count_column(place.path)
         form, arrow, op = _SCALARS[each.kind]
         if self._typing.upcast_unsigned_ints:
             form, arrow, op = _UPCAST.get(each.kind, (form, arrow, op))
-        slot = self._slot(place.level)
-        if op is Op.BYTES:
-            self._slot(place.level)
+        slot = self._numbering.slot(place.level, 2 if op is Op.BYTES else 1)
         symbols: dict[int, str] = {}
         if each.kind is Kind.ENUM:
             enum = self._schema.enums[each.type_name]
@@ -317,24 +317,9 @@ class _Shape:
     def _keep(self, row: Row, path: str) -> None:
         self._nodes[row.node].rows.append((row, path))
 
-    def _counted(self, path: str) -> None:
-        self._columns += 1
-        if self._columns > MAX_COLUMNS:
-            found = f"more than {MAX_COLUMNS} columns"
-            raise SchemaError(path, found, "Choose the fields that are wanted")
-
     def _node(self, message: Message, path: str, level: int, around: int = -1) -> int:
-        depth = self._nodes[around].depth + 1 if around >= 0 else 1
-        self._nodes.append(_Node(depth, message.is_entry, level, path))
+        self._nodes.append(_Node(around, message.is_entry, level, path))
         return len(self._nodes) - 1
-
-    def _slot(self, level: int) -> int:
-        self._slot_levels.append(level)
-        return len(self._slot_levels) - 1
-
-    def _level(self, above: int) -> int:
-        self._levels_above.append(above)
-        return len(self._levels_above) - 1
 
 
 def _row(node: int, number: int) -> Row:

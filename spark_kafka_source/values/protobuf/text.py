@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.extras import install_extra
 from spark_kafka_source.values.errors import SchemaError, quoted
 from spark_kafka_source.values.protobuf.known_files import declared, folders
 from spark_kafka_source.values.protobuf.schema import sized
@@ -45,7 +46,7 @@ def compiled(
         raise ConfigurationError(
             "value.schema",
             "the text of a Protobuf schema needs the compiler of grpcio-tools, which is not here",
-            "Install 'spark-kafka-source[protobuf]', or give a FileDescriptorSet instead",
+            f"{install_extra('protobuf')}, or give a FileDescriptorSet instead",
         )
     return _compiled(schema, given, wanted)
 

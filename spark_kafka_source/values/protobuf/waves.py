@@ -1,70 +1,102 @@
 """Engine of numpy: it reads each field for all rows at once, in the order of field numbers.
 
 A row whose next field is another one waits at its position. Unfinished rows get another pass, as
-long as they are many and advance. `walk` does the rest, from their positions. So this engine never
-marks a row as bad: it leaves any problem to `walk`.
+long as they are many and advance. The engine for one row after the other reads the rest, from their
+beginning. So this engine marks no row as bad, except for too many items.
 """
 
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.values import waves
-from spark_kafka_source.values.octets import OctetReader, Words, unzigzag
-from spark_kafka_source.values.outcome import Mask, Outcome
-from spark_kafka_source.values.protobuf.program import Op, Program, Row, Step
-from spark_kafka_source.values.protobuf.room import Room
+from spark_kafka_source.values import rows
+from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.faults import COLUMNS, Fault, Mask, Outcome
+from spark_kafka_source.values.octets import OctetReader, Uint64s, unzigzag
+from spark_kafka_source.values.protobuf.program import (
+    MAX_SIZE_BYTES,
+    SLOTS_OF_A_BYTE,
+    SLOTS_OF_A_ROW,
+    MessageProgram,
+    Op,
+    Row,
+    Step,
+    wide_levels,
+)
 from spark_kafka_source.values.protobuf.schema import Wire
-from spark_kafka_source.values.protobuf.walk import MAX_SIZE_BYTES, Walk
+from spark_kafka_source.values.rows import Wave
 from spark_kafka_source.values.slots import Slots
-from spark_kafka_source.values.walk import One
-from spark_kafka_source.values.waves import Wave
 
 _AGAIN = 8
 """More passes need this many times the rows that count as few."""
 _LOW = (1 << 32) - 1
+_NONE, _FIRST = np.zeros(0, np.int64), np.zeros(1, np.int64)
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
+
+
+class Room:
+    """Count of the items of wide levels, as `wide_levels` explains."""
+
+    def __init__(self, layout: Layout, outcome: Outcome) -> None:
+        self._widths = wide_levels(layout)
+        self.wide = bool(self._widths.any())
+        self._layout, self._outcome = layout, outcome
+        self._left = np.zeros(len(outcome.status) if self.wide else 0, np.int64)
+
+    def begin(self, rows: Integers, sizes: Integers) -> None:
+        """Begin with rows of these sizes in bytes."""
+        if self.wide:
+            self._left[rows] = SLOTS_OF_A_ROW + SLOTS_OF_A_BYTE * sizes
+
+    def kept(self, level: int, rows: Integers) -> Integers | None:
+        """Return the items that have room, each of one of `rows`. None for all. Others are bad."""
+        if not self._widths[level] or not len(rows):
+            return None
+        counts = np.bincount(rows, minlength=len(self._left))
+        self._left -= counts * self._widths[level]
+        over = np.flatnonzero(self._left < 0)
+        if not len(over):
+            return None
+        self._outcome.add(over, Fault.COUNT, COLUMNS - self._layout.slot_levels.index(level))
+        return np.flatnonzero(self._left[rows] >= 0)
 
 
 class MessageWaves:
     """One program on one buffer."""
 
     def __init__(
-        self, program: Program, source: OctetReader, _: int, slots: Slots, outcome: Outcome
+        self, program: MessageProgram, source: OctetReader, _: int, slots: Slots, outcome: Outcome
     ) -> None:
         self._steps, self._closed = program.steps, program.table.closed
         self._source, self._slots = source, slots
         self._room = Room(program.table.layout, outcome)
-        self._walk = Walk(program, source.data, slots, outcome, self._room)
+        self._left: list[Integers] = [_NONE]
 
-    def run(self, rows: Integers, elements: Integers | None, at: Integers, end: Integers) -> None:
-        """Decode these rows, from `at` to `end`. `elements` is as in `Wave`."""
+    def run(
+        self, rows: Integers, elements: Integers | None, at: Integers, end: Integers
+    ) -> Integers:
+        """Decode these rows, from `at` to `end`, and return the rows that are left.
+
+        `elements` is as in `Wave`.
+        """
         self._room.begin(rows, end - at)
         self._message(0, Wave(rows, elements, end), at, True)
+        return np.concatenate(self._left)
 
     def _message(self, node: int, wave: Wave, at: Integers, new: bool) -> None:
         """Read messages to their end. `new` if nothing of them has been read before."""
-        few = waves.FEW
+        few = 0
         while len(at) > few:
             after = self._pass(node, wave, at, new)
-            unfinished = after != wave.end
-            if not np.count_nonzero(unfinished):
+            left = np.flatnonzero(after != wave.end)
+            if not len(left):
                 return
-            left = unfinished.nonzero()[0]
             stuck = after[left] == at[left]
             if np.count_nonzero(stuck):
-                self._one_by_one(node, wave.of(left[stuck]), after[left[stuck]])
+                self._left.append(wave.rows[left[stuck]])
                 left = left[~stuck]
             wave, at = wave.of(left), after[left]
-            few, new = _AGAIN * waves.FEW, False
-        self._one_by_one(node, wave, at)
-
-    def _one_by_one(self, node: int, wave: Wave, at: Integers) -> None:
-        places = zip(
-            wave.rows.tolist(), wave.ids().tolist(), at.tolist(), wave.end.tolist(), strict=True
-        )
-        for row, element, start, end in places:
-            if start < end:
-                self._walk.message(node, One(row, element, start, end))
+            few, new = _AGAIN * rows.FEW, False
+        self._left.append(wave.rows)
 
     def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> Integers:
         """Try every field once, and return the new position of each row."""
@@ -88,13 +120,13 @@ class MessageWaves:
                 tags[places] = self._tags(after, some.end, wide)
         return at
 
-    def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Words":
+    def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Uint64s":
         """Return the next bytes, or 0 at the end: no tag begins with 0."""
-        found: Octets | Words = self._source.octets(at)
+        tags: Octets | Uint64s = self._source.octets(at)
         if wide:
-            found = self._source.words(at)
-        found[at >= end] = 0
-        return found
+            tags = self._source.words(at)
+        tags[at >= end] = 0
+        return tags
 
     def _step(self, step: Step, wave: Wave, at: Integers, new: bool) -> Integers:
         if step.repeated:
@@ -103,12 +135,12 @@ class MessageWaves:
         if fits is None:
             self._keep(step.row, Wave(wave.rows, wave.elements, after), value, new)
             return after
-        found = np.flatnonzero(fits)
+        places = np.flatnonzero(fits)
         at = at.copy()
-        at[found] = after[found]
-        if len(found):
-            some = wave.of(found)
-            self._keep(step.row, Wave(some.rows, some.elements, at[found]), value[found], new)
+        at[places] = after[places]
+        if len(places):
+            some = wave.of(places)
+            self._keep(step.row, Wave(some.rows, some.elements, at[places]), value[places], new)
         return at
 
     def _measured(
@@ -168,7 +200,7 @@ class MessageWaves:
     def _repeated(self, step: Step, wave: Wave, at: Integers) -> Integers:
         """Read consecutive values: the first of all rows, then the second of rows with one."""
         at = at.copy()
-        left, found = np.arange(len(at)), []
+        left, rounds = np.arange(len(at)), []
         while len(left):
             value, after, fits = self._measured(step, at[left], wave.end[left])
             if fits is not None:
@@ -182,12 +214,12 @@ class MessageWaves:
             else:
                 ends = after
             at[left] = after
-            found.append((items, value, ends))
-            if len(left) <= waves.FEW:
+            rounds.append((items, value, ends))
+            if len(left) <= rows.FEW:
                 break
             left = left[self._tags(after, wave.end[left], step.size > 1) & step.mask == step.tag]
         if step.row.op != Op.SKIP:
-            self._items(step.row, wave, found)
+            self._items(step.row, wave, rounds)
         return at
 
     def _packed(
@@ -232,11 +264,11 @@ class MessageWaves:
         return owner, value, sound
 
     def _items(
-        self, row: Row, wave: Wave, found: list[tuple[Integers, Integers, Integers]]
+        self, row: Row, wave: Wave, parts: list[tuple[Integers, Integers, Integers]]
     ) -> None:
         """Turn the values of all rounds into items, row by row."""
-        owner, value, end = (np.concatenate(each) for each in zip(*found, strict=True))
-        if len(found) > 1:
+        owner, value, end = (np.concatenate(each) for each in zip(*parts, strict=True))
+        if len(parts) > 1:
             order = np.argsort(owner, kind="stable")
             owner, value, end = owner[order], value[order], end[order]
         kept = self._room.kept(row.level, wave.rows[owner])
@@ -249,9 +281,6 @@ class MessageWaves:
         self._slots.add(row.level, wave.ids(), counts)
         elements = np.arange(first, first + len(owner))
         self._keep(row, Wave(wave.rows[owner], elements, end), value, True)
-
-
-_FIRST = np.zeros(1, np.int64)
 
 
 def _counted(counts: Integers) -> tuple[Integers, Integers]:

@@ -81,5 +81,5 @@ def is_wrapper(message: Message) -> bool:
 
 def _has(message: Message, *kinds: Kind) -> bool:
     """Whether the fields have these kinds, and are numbered from 1 on."""
-    found = [(each.number, each.kind, each.repeated) for each in message.fields]
-    return found == [(number, kind, False) for number, kind in enumerate(kinds, 1)]
+    shape = [(field.number, field.kind, field.repeated) for field in message.fields]
+    return shape == [(number, kind, False) for number, kind in enumerate(kinds, 1)]

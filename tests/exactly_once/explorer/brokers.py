@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
+from spark_kafka_source.exactly_once.decision import LastDecisions, StoredDecision
 from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.stories import (
+from spark_kafka_source.exactly_once.requests import (
     ConfirmDecisions,
     Confirmed,
     DescribeTransactions,
@@ -57,9 +57,9 @@ class Brokers(NamedTuple):
     """How often the epoch is raised when a transaction times out: twice by Kafka 4.0.0."""
     now_ms: int = 0
     transactions: tuple[tuple[str, Transaction], ...] = ()
-    recorded: Kept | None = None
+    recorded: StoredDecision | None = None
     """The decision in the open transaction of the control id."""
-    lasts: Lasts = Lasts()
+    decisions: LastDecisions = LastDecisions()
     read: tuple[Row, ...] = ()
     """The rows that readers of committed records see."""
     decided: frozenset[tuple[str, ProducerId]] = frozenset()
@@ -106,18 +106,18 @@ def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
         case InitProducerId(transactional_id):
             return _init(brokers, transactional_id)
         case FetchDecisions():
-            return brokers, brokers.lasts
+            return brokers, brokers.decisions
         case ConfirmDecisions(control):
             if _control(brokers) != control:
                 return brokers, _other()
             following = control._replace(epoch=control.epoch + 1)
             after = Transaction(following, "CompleteAbort", brokers.now_ms)
-            return brokers.with_(NAMES.control_id, after), Confirmed(following, brokers.lasts)
+            return brokers.with_(NAMES.control_id, after), Confirmed(following, brokers.decisions)
         case RecordDecision(control, decision, where):
             if _control(brokers) != control:
                 return brokers, _other()
             brokers, _ = _add(brokers, NAMES.control_id, control, None)
-            return brokers._replace(recorded=Kept(where, decision)), None
+            return brokers._replace(recorded=StoredDecision(where, decision)), None
         case EndTxn(transactional_id, producer, commit):
             return _end(brokers, transactional_id, producer, commit=commit)
 
@@ -224,8 +224,8 @@ def _ended(
         if commit:
             assert brokers.recorded is not None
             decided = {each[:2] for each in brokers.recorded.decision.winners}
-            lasts = brokers.lasts.with_(brokers.recorded)
-            brokers = brokers._replace(lasts=lasts, decided=brokers.decided | decided)
+            decisions = brokers.decisions.after(brokers.recorded)
+            brokers = brokers._replace(decisions=decisions, decided=brokers.decided | decided)
         brokers = brokers._replace(recorded=None)
     elif commit:
         if (transactional_id, found.producer) not in brokers.decided:

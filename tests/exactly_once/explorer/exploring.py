@@ -1,8 +1,8 @@
 """All orders in which processes take their steps, and what must hold after each step.
 
-A state is the state of the brokers and of Spark, and the place of each process in its story. Two
+A state is the state of the brokers and of Spark, and the place of each process in its steps. Two
 processes that stand at the same place with the same variables go on alike, and one is enough. What
-a process does next is found by running its story again with what it has heard.
+a process does next is found by running its steps again with the answers so far.
 """
 
 from collections import Counter
@@ -12,13 +12,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
-from spark_kafka_source.exactly_once.decision import BatchId, Decision
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Decision,
+    LastDecisions,
+    StoredDecision,
+)
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
-from spark_kafka_source.exactly_once.lasts import Kept, Lasts
 from spark_kafka_source.exactly_once.leases import Owner
+from spark_kafka_source.exactly_once.requests import Answered, EndTxn, InitProducerId
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import EndTxn, Heard, InitProducerId
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.topic_partition import TopicPartition
@@ -84,15 +88,15 @@ class State(NamedTuple):
     brokers: Brokers
     spark: Spark
     processes: tuple[tuple[int, tuple[Any, ...]], ...]
-    """The place in its story of each process, and the answers that it has to its last requests."""
+    """The place of each process in its steps, and the answers that it has to its last requests."""
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """A place in a story: what was heard until then, and what is asked there."""
+    """A place in steps: the answers until then, and what is asked there."""
 
-    story: Callable[[], Any]
-    heard: tuple[tuple[tuple[Any, ...], int], ...]
+    steps: Callable[[], Any]
+    answers_so_far: tuple[tuple[tuple[Any, ...], int], ...]
     requests: tuple[Any, ...] = ()
     result: Any = None
     notes: tuple[Note, ...] = ()
@@ -144,19 +148,19 @@ class Explorer:
         """Take all steps from all states. Raises `FoundError`."""
         scenario = self._scenario
         runs = [f"r{number}" for number in range(scenario.runs)]
-        begun = tuple((self._begin(each), ()) for run in runs for each in self._stories(run))
+        begun = tuple((self._begin(each), ()) for run in runs for each in self._processes(run))
         last = scenario.written - 1
         faults = tuple(sorted(scenario.faults.items()))
         spark = Spark(scenario.batches, scenario.rows, scenario.writes, last, faults=faults)
         brokers = Brokers(scenario.generation, scenario.timeout_bumps)
         if scenario.written:
             decided = Decision(BatchId("q", "former", last), ())
-            kept = tuple(
-                Kept(TopicPartition(each, 0), replace(decided, write=each))
+            stored = tuple(
+                StoredDecision(TopicPartition(each, 0), replace(decided, write=each))
                 for each in scenario.writes
             )
             read = tuple(sorted(_rows(spark, scenario.written)))
-            brokers = brokers._replace(lasts=Lasts(kept), read=read)
+            brokers = brokers._replace(decisions=LastDecisions(stored), read=read)
         first = State(brokers, spark, begun)
         seen: dict[State, tuple[State | None, Any]] = {first: (None, "")}
         left = [first]
@@ -250,22 +254,22 @@ class Explorer:
             State(state.brokers, spark._replace(leases=leases), (*processes, (follower, ()))),
         )
 
-    # -- places in stories -------------------------------------------------------------------------
+    # -- places in steps ---------------------------------------------------------------------------
 
-    def _stories(self, run_id: str) -> list[Callable[[], Any]]:
+    def _processes(self, run_id: str) -> list[Callable[[], Any]]:
         workers = [partial(worker, run_id, task, self._parts) for task in range(TASKS)]
         return [partial(driver, run_id, self._parts), *workers]
 
-    def _begin(self, story: Callable[[], Any]) -> int:
-        return self._add(Place(story, ()))
+    def _begin(self, steps: Callable[[], Any]) -> int:
+        return self._add(Place(steps, ()))
 
     def _add(self, place: Place) -> int:
-        """Run a story up to a place, and return its number. Equal places have one number."""
-        running = place.story()
+        """Run steps up to a place, and return its number. Equal places have one number."""
+        running = place.steps()
         try:
             NOTES.clear()
             requests = next(running)
-            for answers, now_ms in place.heard:
+            for answers, now_ms in place.answers_so_far:
                 errors = [
                     each
                     for each, request in zip(answers, requests, strict=True)
@@ -276,7 +280,7 @@ class Explorer:
                     errors[0].__context__ = errors[0].__traceback__ = None
                     requests = running.throw(errors[0])
                 else:
-                    requests = running.send(Heard(answers, now_ms))
+                    requests = running.send(Answered(answers, now_ms))
             place.requests = tuple(requests)
         except StopIteration as end:
             place.result = end.value
@@ -289,14 +293,14 @@ class Explorer:
         return self._numbers[key]
 
     def _after(self, place: int, answers: tuple[Any, ...], now_ms: int) -> tuple[int, Any]:
-        """Return the place and answers of a process that has heard one more answer."""
+        """Return the place and answers of a process after one more answer."""
         if _OPEN in answers:
             return place, answers
         here = self._places[place]
         key = answers, now_ms
         if key not in here.following:
-            heard = (*here.heard, (answers, now_ms))
-            here.following[key] = self._add(Place(here.story, heard))
+            answers_so_far = (*here.answers_so_far, (answers, now_ms))
+            here.following[key] = self._add(Place(here.steps, answers_so_far))
         return here.following[key], ()
 
     def _check_result(self, place: int, spark: Spark) -> None:
@@ -327,7 +331,7 @@ class Explorer:
         spark = spark._replace(batches=spark.batches + 1)
         trace: list[Any] = []
         for run in ("judge", "judge2"):
-            processes = tuple((self._begin(each), ()) for each in self._stories(run))
+            processes = tuple((self._begin(each), ()) for each in self._processes(run))
             found = State(brokers, spark, processes)
             while step := next(self._steps_of_processes(found), None):
                 trace.append(step[0])
@@ -356,7 +360,7 @@ class Explorer:
 
 
 def _frames(running: Any) -> Iterator[Any]:
-    """Return where a story and those within it stand, and what their variables hold."""
+    """Return where steps and those within them stand, and what their variables hold."""
     while running is not None:
         frame = running.gi_frame
         yield frame.f_code, frame.f_lasti, _plain(dict(frame.f_locals))
@@ -514,7 +518,7 @@ def _times(
 ) -> Iterator[tuple[str, Brokers, Spark]]:
     """A long time passes, or a broker aborts a transaction that is out of time."""
     if (less := _less(spark, "long")) is not None:
-        half_done = any(_is_half_done(brokers, each) for _, each in brokers.lasts.kept)
+        half_done = any(_is_half_done(brokers, each) for _, each in brokers.decisions.stored)
         may_lose = is_ending or half_done or spark.may_lose
         later = brokers._replace(now_ms=brokers.now_ms + LONG_MS)
         yield "a long time passes", later, less._replace(may_lose=may_lose)
@@ -543,8 +547,8 @@ def _rows(spark: Spark, batches: int) -> set[model.Row]:
 
 def _logged(brokers: Brokers, spark: Spark, batch_id: int, swallowed: frozenset[str]) -> Spark:
     """Check that what is written without an error is written."""
-    lasts = {each: brokers.lasts.of(each) for each in swallowed}
-    decided = {each for each, last in lasts.items() if last and last.batch.batch_id == batch_id}
+    decisions = {each: brokers.decisions.of(each) for each in swallowed}
+    decided = {each for each, last in decisions.items() if last and last.batch.batch_id == batch_id}
     unwritten = spark.swallowed | {(batch_id, each) for each in swallowed - decided}
     spark = spark._replace(logged=max(spark.logged, batch_id), swallowed=unwritten)
     missing = set() if swallowed else _rows(spark, batch_id + 1) - set(brokers.read)

@@ -8,15 +8,14 @@ from unittest.mock import patch
 
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
-from spark_kafka_source.exactly_once import looking, settling, slots
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, Winner
-from spark_kafka_source.exactly_once.driver import Driver, Work
+from spark_kafka_source.exactly_once import settling, slots, worker
+from spark_kafka_source.exactly_once.decision import BatchId, Decision, LastDecisions, Winner
+from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
 from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.lasts import Lasts
 from spark_kafka_source.exactly_once.leases import Owner
+from spark_kafka_source.exactly_once.requests import FetchDecisions, InitProducerId, ask
 from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.exactly_once.stories import FetchDecisions, InitProducerId, ask
 from spark_kafka_source.producer import ProducerId, is_next
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer.brokers import NAMES
@@ -44,18 +43,18 @@ class FencesWithoutCheck(Driver):
 class ComparesEpochs(Driver):
     """It takes its own fence for another driver's, if that is repeated."""
 
-    def _check_control(self, work: Work, control: ProducerId) -> None:
-        if not all(is_next(each.control, control) for each in work.seen):
+    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
+        if not all(is_next(each.control, control) for each in prepared_write.seen):
             raise OtherDriverError(NAMES.prefix, "the epoch")
 
 
 class ReadsBeforeItFences(Driver):
     """It believes in the last decisions before its fence. Another one may come between."""
 
-    def _take_control(self, work: Work) -> Any:
-        lasts = yield from ask(FetchDecisions())
-        yield from super()._take_control(work)
-        self._lasts = lasts
+    def _take_control(self, prepared_write: PreparedWrite) -> Any:
+        decisions = yield from ask(FetchDecisions())
+        yield from super()._take_control(prepared_write)
+        self._decisions = decisions
 
     def _check_control(self, *_: Any) -> None:
         pass
@@ -86,7 +85,7 @@ class AbortsBlindly(Driver):
     """It aborts the transactions of a commit that raised, without a look at the decision."""
 
     def abort(self, _: Any, attempts: Any, __: Any) -> Any:
-        self._lasts = Lasts()
+        self._decisions = LastDecisions()
         yield from self._sweep({each[:2] for each in attempts})
 
 
@@ -107,35 +106,35 @@ class AbortsUnmarked(Driver):
 class SettlesOneWrite(Driver):
     """It settles the last decision of one write, and not of the others."""
 
-    def _settle_all(self, lasts: Lasts, batch: BatchId, *_: Any) -> Any:
-        yield from super()._settle_all(Lasts(lasts.kept[:1]), batch)
+    def _settle_all(self, decisions: LastDecisions, batch: BatchId, *_: Any) -> Any:
+        yield from super()._settle_all(LastDecisions(decisions.stored[:1]), batch)
 
-    def _goes_on(self) -> bool:
-        return super()._goes_on() or self._control is not None
+    def _can_skip_fence(self) -> bool:
+        return super()._can_skip_fence() or self._control is not None
 
 
 class SparesOneWrite(Driver):
     """It aborts what is decided of all writes but one."""
 
     def _sweep(self, leftovers: Any) -> Any:
-        lasts, self._lasts = self._lasts, Lasts(self._lasts.kept[-1:])
+        decisions, self._decisions = self._decisions, LastDecisions(self._decisions.stored[-1:])
         yield from super()._sweep(leftovers)
-        self._lasts = lasts
+        self._decisions = decisions
 
 
 class RemembersOneWrite(Driver):
     """It takes the last decision for that of each write."""
 
-    def _replayed(self, lasts: Lasts, batch: BatchId, _: str) -> Decision | None:
-        found = [each for _, each in lasts.latest() if each.batch.batch_id == batch.batch_id]
+    def _replayed(self, decisions: LastDecisions, batch: BatchId, _: str) -> Decision | None:
+        found = [each for _, each in decisions.latest() if each.batch.batch_id == batch.batch_id]
         return found[-1] if found and found[-1].batch != batch else None
 
 
 class GivesAnotherRunUp(Driver):
     """It takes what another run has decided about this micro-batch for final."""
 
-    def _settle_all(self, lasts: Lasts, *_: Any) -> Any:
-        for _, each in lasts.latest():
+    def _settle_all(self, decisions: LastDecisions, *_: Any) -> Any:
+        for _, each in decisions.latest():
             yield from self._settle(each, runs_again=False)
 
 
@@ -143,7 +142,7 @@ class BelievesItsMemory(Driver):
     """It does not begin without memory if another process of its run has decided."""
 
     def commit(self, work: Any) -> Any:
-        if self._goes_on():
+        if self._can_skip_fence():
             return (yield from self._commit(work))
         return (yield from super().commit(work))
 
@@ -166,7 +165,9 @@ class InheritsBlindly(Slots):
         for number, producer in enumerate(self._owner.begun):
             following = producer and self._generation.after_end(producer)
             if following is not None:
-                slot = Slot(number, self._id(number), following, -1, 0, is_committed=True)
+                slot = Slot(
+                    self._owner, number, self._id(number), following, -1, 0, is_committed=True
+                )
                 self._slots.append(slot)
 
 
@@ -248,7 +249,7 @@ MUTANTS = {
     "the last decision is not settled": Mutant(
         _ONE,
         {"driver": SettlesNothing},
-        [patch.object(looking, "settle_for_others", ends_nothing)],
+        [patch.object(worker, "settle_for_others", ends_nothing)],
     ),
     "aborted without a look": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"lost": 1}), {"driver": AbortsBlindly}

@@ -1,6 +1,6 @@
-"""What Spark does around the stories: runs of a query, each with a driver and workers.
+"""What Spark does around the steps: runs of a query, each with a driver and workers.
 
-Each process is a story, too. Besides requests to brokers it yields the steps below.
+Each process has steps, too. Besides requests to brokers it yields those below.
 """
 
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import BatchId, Content
-from spark_kafka_source.exactly_once.driver import Driver, Work
+from spark_kafka_source.exactly_once.decision import BatchId, Content, Seen
+from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.exactly_once.leases import Owner
-from spark_kafka_source.exactly_once.looking import Seen, look
 from spark_kafka_source.exactly_once.slots import Slot, Slots
+from spark_kafka_source.exactly_once.worker import look
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.topic_partition import TopicPartition
@@ -120,7 +120,7 @@ class Note(NamedTuple):
 
 
 NOTES: list[Note] = []
-"""What the story that runs now has noted since its last request.
+"""What the process that runs now has noted since its last request.
 
 A process notes it in the step in which it has heard the answer. If it dies between the two, its
 request is answered after its death.
@@ -160,7 +160,7 @@ class Parts:
 
 def driver(run_id: str, parts: Parts) -> Any:
     """The driver of a run. Its error ends the run, unless code in foreachBatch swallows it."""
-    story, other = (parts.driver(NAMES, parts.generation) for _ in range(2))
+    driver, other = (parts.driver(NAMES, parts.generation) for _ in range(2))
     batch_id = None
     while True:
         batch_id = (yield (Start(run_id, batch_id),)).answers[0]
@@ -172,31 +172,31 @@ def driver(run_id: str, parts: Parts) -> Any:
                 yield (Go(run_id, (batch_id, place)),)
             reports = (yield (Collect(run_id, batch_id, write),)).answers[0]
             if (yield (Happens("memory"),)).answers[0]:
-                story = parts.driver(NAMES, parts.generation)
+                driver = parts.driver(NAMES, parts.generation)
             if (yield (Happens("turn"),)).answers[0]:
-                story, other = other, story
+                driver, other = other, driver
             work = _work(BatchId("q", run_id, batch_id), write, reports, parts)
             try:
-                yield from story.commit(work)
+                yield from driver.commit(work)
             except KafkaError as error:
                 if not (yield (Happens("swallow"),)).answers[0]:
                     if not isinstance(error, DecidedRowsLostError):
-                        yield from _aborted(story, work)
+                        yield from _aborted(driver, work)
                     return error
                 swallowed.add(write)
         yield (LogCommit(run_id, batch_id, frozenset(swallowed)),)
 
 
-def _work(batch: BatchId, write: str, reports: tuple[Report, ...], parts: Parts) -> Work:
+def _work(batch: BatchId, write: str, reports: tuple[Report, ...], parts: Parts) -> PreparedWrite:
     prepared = tuple(each.prepared for each in reports)
     seen = frozenset(each.seen for each in reports)
     content = Content(parts.rows * TASKS, 1)
-    return Work(batch, prepared, TopicPartition(write, 0), seen, content, write)
+    return PreparedWrite(batch, prepared, TopicPartition(write, 0), seen, content, write)
 
 
-def _aborted(story: Any, work: Work) -> Any:
+def _aborted(driver: Any, work: PreparedWrite) -> Any:
     try:
-        yield from story.abort(work.batch, work.prepared, work.where)
+        yield from driver.abort(work.batch, work.prepared, work.where)
     except KafkaError:
         return
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.groups.assignors import ASSIGNORS, Assignment, Subscription
 from spark_kafka_source.protocol import encode
 from spark_kafka_source.protocol.messages.consumer_protocol import (

@@ -74,14 +74,16 @@ def shown(assigned: Assignment) -> str:
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES.values(), ids=list(DIFFERENCES))
-def test_ours(difference: Difference) -> None:
+def test_this_package_assigns_as_the_table_says(difference: Difference) -> None:
     found = CooperativeStickyAssignor().assign(difference.cluster, difference.members)
     assert {member: shown(each) for member, each in found.items()} == difference.ours
 
 
 @pytest.mark.java
 @pytest.mark.parametrize("difference", DIFFERENCES.values(), ids=list(DIFFERENCES))
-def test_kafkas(difference: Difference, kafka_assignors: KafkaAssignors) -> None:
+def test_kafka_assigns_as_the_table_says(
+    difference: Difference, kafka_assignors: KafkaAssignors
+) -> None:
     def assigned() -> Assigned:
         found = kafka_assignors.assign("cooperative-sticky", difference.cluster, difference.members)
         return {member: shown(Assignment.decode(each)) for member, each in found.items()}
@@ -105,7 +107,7 @@ ENDLESS = {
 ENDLESS_TOPICS = topics(t0=7, t1=3, t2=3, t3=4)
 
 
-def test_ours_end() -> None:
+def test_the_assignor_of_this_package_ends() -> None:
     found = CooperativeStickyAssignor().assign(ENDLESS_TOPICS, ENDLESS)
     assigned = [each for member in found.values() for each in member.partitions]
     assert len(assigned) == len(set(assigned))
@@ -113,7 +115,7 @@ def test_ours_end() -> None:
 
 
 @pytest.mark.java
-def test_kafkas_do_not_end(kafka_jars: list[Path]) -> None:
+def test_the_assignor_of_kafka_does_not_end(kafka_jars: list[Path]) -> None:
     with run_kafka_assignors(kafka_jars) as kafka:
         # The JVM runs, and answers where an answer exists.
         assert kafka.assign("cooperative-sticky", topics(t=1), {"m": wanting("t")})

@@ -15,7 +15,7 @@ from spark_kafka_source import (
 )
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.groups.assignors import Cluster, RangeAssignor
-from spark_kafka_source.groups.assignors.given import given_assignors
+from spark_kafka_source.groups.assignors.custom import given_assignors
 from spark_kafka_source.groups.leader import divide
 from spark_kafka_source.groups.lookups import TopicsOf
 from spark_kafka_source.net import run
@@ -23,8 +23,8 @@ from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
+from spark_kafka_source.testing.memory import MemoryBroker
 from tests.groups.assignors.topics import topics, wanting
-from tests.memory_broker import MemoryBroker
 
 IN_GROUP: dict[str, Any] = {"bootstrap_servers": "127.0.0.1:1", "group_id": "g"}
 

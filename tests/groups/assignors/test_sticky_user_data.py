@@ -3,7 +3,7 @@
 import pytest
 
 from spark_kafka_source.groups.assignors import NO_GENERATION, Subscription
-from spark_kafka_source.groups.assignors.claims import Claim
+from spark_kafka_source.groups.assignors.ownership import Claim
 from spark_kafka_source.groups.assignors.sticky_user_data import (
     cooperative_user_data,
     owned_claim,

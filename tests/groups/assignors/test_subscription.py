@@ -44,7 +44,7 @@ def test_older_members_tell_less(version: int, expected: Subscription) -> None:
     assert Subscription.decode(in_version(version)) == expected
 
 
-def test_a_newer_version_is_read_as_ours() -> None:
+def test_a_newer_version_of_a_subscription_is_read_as_the_known_one() -> None:
     newer = (9).to_bytes(2) + in_version(3)[2:] + b"what we do not know"
     assert Subscription.decode(newer) == FULL
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from spark_kafka_source.client.partition_info import PartitionInfo
+from spark_kafka_source.client.cluster import PartitionInfo
 from spark_kafka_source.groups.assignors import NO_GENERATION, Cluster, Subscription
 from spark_kafka_source.topic_partition import TopicPartition
 

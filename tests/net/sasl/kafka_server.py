@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark_kafka_source.net.sasl.mechanism import Mechanism
-from tests.java_program import JavaProgram, run_java
+from tools.java_program import JavaProgram, run_java
 
 
 class KafkaServer:

@@ -11,7 +11,7 @@ from spark_kafka_source.net.sasl.aws_msk_iam import AwsTokens, region_of
 from spark_kafka_source.net.sasl.logins import AwsLogin
 from spark_kafka_source.net.sasl.mechanism import mechanism_for
 from spark_kafka_source.net.sasl.tokens import RefreshSettings
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 
 HOST = "b-1.mine.abcde.c2.kafka.eu-central-1.amazonaws.com"
 REFRESH = RefreshSettings()
@@ -105,5 +105,5 @@ def test_no_credentials(signer: list[tuple[object, ...]], monkeypatch: pytest.Mo
 
 def test_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", None)
-    with pytest.raises(ConfigurationError, match=r"spark-kafka-source\[aws\]"):
+    with pytest.raises(ConfigurationError, match="with its extra 'aws'"):
         AwsTokens(AwsLogin(REFRESH), "us-east-1").token()

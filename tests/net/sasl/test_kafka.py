@@ -16,9 +16,9 @@ from spark_kafka_source.net.sasl.plain import Plain
 from spark_kafka_source.net.sasl.scram import Scram
 from spark_kafka_source.net.sasl.tokens import RefreshSettings, TokenCache
 from spark_kafka_source.secret import Secret
-from tests.java_program import RefusedError
 from tests.net.sasl.kafka_server import KafkaServer, run_kafka_server
 from tests.net.sasl.tokens_of_tests import Fixed
+from tools.java_program import RefusedError
 
 pytestmark = pytest.mark.java
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.net.sasl import AuthenticationError, SaslSettings, TokenUnavailableError
 from spark_kafka_source.net.sasl.mechanism import Mechanism, mechanism_for
-from spark_kafka_source.settings import Settings
+from spark_kafka_source.options.declaration import Settings
 from tests.net.sasl.scram_server import ScramServer
 from tests.net.sasl.tokens_of_tests import Fixed
 

@@ -7,11 +7,16 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net.sasl import SASL_OPTIONS, SaslMechanism, SaslSettings
 from spark_kafka_source.net.sasl import settings as sasl_settings
-from spark_kafka_source.net.sasl.logins import AwsLogin, KerberosLogin, PasswordLogin, TokenLogin
-from spark_kafka_source.net.sasl.token_endpoint import TokenEndpoint
+from spark_kafka_source.net.sasl.logins import (
+    AwsLogin,
+    KerberosLogin,
+    PasswordLogin,
+    TokenEndpoint,
+    TokenLogin,
+)
 from spark_kafka_source.net.sasl.tokens import RefreshSettings
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.secret import Secret
-from spark_kafka_source.settings import Settings
 from tests.net.sasl.tokens_of_tests import Fixed, Source
 
 KAFKA = "org.apache.kafka.common.security"
@@ -32,7 +37,7 @@ def read(
     given: dict[str, str], *, tls: bool = True, token_provider: Fixed | None = None
 ) -> SaslSettings:
     values = {f"kafka.sasl.{name}": value for name, value in given.items()}
-    assert set(values) <= SASL_OPTIONS
+    assert values.keys() <= SASL_OPTIONS.keys()
     return SaslSettings.from_settings(Settings(values), tls=tls, token_provider=token_provider)
 
 
@@ -172,6 +177,13 @@ def test_options_as_users_have_them(
         ({"jaas.config": f"{CANARY} required;"}, "jaas.config", f"Give one of {PLAIN}, {SCRAM}"),
         ({"jaas.config": f"{PLAIN} required;"}, "username", "is missing or empty"),
         ({"mechanism": "PLAIN", "username": "a"}, "password", "is missing or empty"),
+        # As a file often does that Kubernetes mounts.
+        (
+            {"mechanism": "PLAIN", "username": "a", "password": "p\n"},
+            "password",
+            "ends with a newline",
+        ),
+        ({"mechanism": "PLAIN", "username": "a\n", "password": "p"}, "username", "ends with a"),
         (
             {"jaas.config": f"{PLAIN} required username=a password={CANARY};", "username": "b"},
             "username",

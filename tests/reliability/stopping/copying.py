@@ -11,11 +11,11 @@ from types import MappingProxyType
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import Found, found_by_confluent
 from tests.exactly_once.query import Query
-from tests.reliability.leaders import make_whole
 from tests.reliability.stopping.child import Children, Strike, children
 from tests.reliability.stopping.process import ABORT, COMMIT, WRITE
 from tests.reliability.stopping.spark import Table, go_on, unharmed
-from tests.reliability.writing.gate import Gate
+from tools.reliability.leaders import make_whole
+from tools.reliability.writing.gate import Gate
 
 SHORT_MS, LONG_MS = 4_000, 60_000
 PARTITIONS = 4

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Commits, DecidedRowsLostError, Seen, Work
+from spark_kafka_source.exactly_once import Commits, DecidedRowsLostError, PreparedWrite, Seen
 from spark_kafka_source.producer import Generation, KafkaProducer, PreparedTransaction
 from tests.exactly_once.query import Query, Run, client_of
 from tests.reliability.stopping.statements import Statements
@@ -107,7 +107,7 @@ class Process:
         if order.what == ABORT:
             commits.abort(batch, order.winners, query.where)
         else:
-            commits.commit(Work(batch, order.winners, query.where, order.seen))
+            commits.commit(PreparedWrite(batch, order.winners, query.where, order.seen))
 
 
 def _lost(error: KafkaError) -> list[Any]:

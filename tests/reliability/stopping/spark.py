@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.oversight import finish
+from spark_kafka_source.exactly_once.repair import finish
 from spark_kafka_source.producer import Generation
 from tests.exactly_once.judge import Found, Verdict, judge
 from tests.exactly_once.query import Query, client_of

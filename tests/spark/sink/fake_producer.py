@@ -36,7 +36,7 @@ class FakeProducer:
     def answer(self, number: int, error: KafkaError | None = None) -> None:
         """Set the outcome of a call's rows."""
         count = self.sent[number].num_rows
-        self._deliveries[number].is_over(Outcome(0, count, 0, -1, error))
+        self._deliveries[number].add(Outcome(0, count, 0, -1, error))
 
     def flush(self, timeout_seconds: float | None = None) -> None:
         self.calls.append("flush")

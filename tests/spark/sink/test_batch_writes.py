@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.sink.written import Written, rows, texts, to, writer, written
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -171,6 +171,20 @@ def test_a_partition_that_is_not_there_is_refused_with_its_row(
     frame = spark.range(0, 3, 1, 1).selectExpr("'a' AS value", "CAST(id AS INT) AS partition")
     text = refused(frame, to(events))
     assert f"Row 2: its partition is 2, and topic '{events.name}' has 2" in text
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_a_column_in_another_case_is_refused_before_a_row_is_written(
+    spark: SparkSession, events: Events, guarantee: str
+) -> None:
+    events.create()
+    options = to(events, deliveryGuarantee=guarantee)
+    text = refused(spark.sql("SELECT 'k' AS Key, 'a' AS value"), options)
+    assert "UnknownColumnError: Column 'Key' is no part of a record" in text
+    assert "Names count with their case: 'key'" in text
+    assert texts(events) == []
+    writer(spark.sql("SELECT 'k' AS key, 'other' AS Key, 'a' AS value"), options).save()
+    assert [each.key for each in written(events)] == [b"k"]
 
 
 def test_a_row_that_is_too_large_is_refused_with_its_place(

@@ -18,8 +18,9 @@ from pyspark.sql.types import (
 )
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.producer import UnknownColumnError
 from spark_kafka_source.records import ColumnTypeError
-from spark_kafka_source.spark.sink.columns import SchemaError, SinkColumns
+from spark_kafka_source.spark.sink.columns import MissingColumnError, SinkColumns
 from tests.spark.settings import shipped
 
 STRING, BINARY, INT, TIMESTAMP = StringType(), BinaryType(), IntegerType(), TimestampType()
@@ -108,8 +109,24 @@ def test_nothing_need_be_nullable() -> None:
 
 
 def test_without_values_there_is_nothing_to_write() -> None:
-    with pytest.raises(SchemaError, match=r"no column 'value'.* there are key, VALUE\. Rename"):
-        SinkColumns.of(schema(key=STRING, VALUE=STRING), "t")
+    with pytest.raises(MissingColumnError, match=r"no column 'value'.* there are key, text\. Ren"):
+        SinkColumns.of(schema(key=STRING, text=STRING), "t")
+
+
+@pytest.mark.parametrize("name", ["Key", "VALUE", "Headers", "Partition", "Timestamp", "Topic"])
+def test_a_column_in_another_case_is_not_left_out_in_silence(name: str) -> None:
+    others = {each: STRING for each in ("topic", "value") if each != name.lower()}
+    with pytest.raises(UnknownColumnError) as refused:
+        SinkColumns.of(schema(**others, **{name: INT}), None)
+    text = f"Column '{name}' is no part of a record. Names count with their case: '{name.lower()}'"
+    assert str(refused.value) == text
+
+
+def test_a_column_in_another_case_does_no_harm_beside_the_right_one() -> None:
+    both = schema(Key=INT, value=STRING, key=STRING, VALUE=INT)
+    assert SinkColumns.of(both, "t").places == {"key": 2, "value": 1}
+    # The option says the topic, so no column need.
+    assert SinkColumns.of(schema(Topic=INT, value=STRING), "t").places == {"value": 1}
 
 
 def test_something_says_the_topic() -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.sink.written import texts, written
-from tests.spark.traffic import Events, stream
+from tools.traffic import Events, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -51,13 +51,6 @@ def examples(spark: SparkSession, events: Events, tmp_path: Path) -> Iterator[Ex
     examples = Examples(spark, events, tmp_path)
     yield examples
     examples.stop()
-
-
-@pytest.fixture
-def target(events: Events) -> Events:
-    target = events.another("target")
-    target.create(2)
-    return target
 
 
 def test_a_batch(examples: Examples, target: Events) -> None:

@@ -24,8 +24,8 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     OtherDriverError,
+    PreparedWrite,
     Seen,
-    Work,
     endings,
 )
 from spark_kafka_source.exactly_once.decision import DecisionId
@@ -52,20 +52,20 @@ from spark_kafka_source.protocol.messages.transactions import (
     EndTxnRequest,
     TxnOffsetCommitRequest,
 )
-from spark_kafka_source.spark.kept import Kept
+from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.spark.sink import exactly_once
-from spark_kafka_source.spark.sink.attempt import Attempt, Written
 from spark_kafka_source.spark.sink.exactly_once import (
     BegunTransaction,
     ExactlyOnce,
     UnknownBatchError,
     WriteAbortedError,
 )
-from spark_kafka_source.spark.sink.workers import Workers
+from spark_kafka_source.spark.sink.guarantee import Attempt, Written
+from spark_kafka_source.spark.sink.run_workers import RunWorkers
 from spark_kafka_source.spark.sink.writer import KafkaWriter
+from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.steps import Step, SteppedTelling
-from tests.memory_broker import MemoryBroker
+from tests.exactly_once.steps import Step, SteppedRunner
 from tests.producer.writing import committed_values
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
@@ -111,11 +111,11 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
         return made
 
-    producers = Kept(making(KafkaProducer.of), lambda each: each.close(0))
-    clients = Kept(making(KafkaClient), lambda each: each.close())
+    producers = Pool(making(KafkaProducer.of), lambda each: each.close(0))
+    clients = Pool(making(KafkaClient), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_producers", producers)
     monkeypatch.setattr(exactly_once, "kept_clients", clients)
-    commits = Kept(making(exactly_once._Committing.begin), lambda each: each.close())
+    commits = Pool(making(exactly_once._Committing.begin), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_commits", commits)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     be_a_new_process(monkeypatch)
@@ -127,7 +127,7 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
 def be_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Know nothing. The former process is still there, and so are its leases."""
-    monkeypatch.setattr(exactly_once, "workers", Workers())
+    monkeypatch.setattr(exactly_once, "run_workers", RunWorkers())
 
 
 def kept() -> list[object]:
@@ -195,11 +195,13 @@ def decided_by(broker: MemoryBroker, run_id: str) -> Written:
     names = Names("pykafka-q")
     client = KafkaClient(guarantee(broker).config.client)
     commits = Commits(client, names, written.generation)
-    commits._telling = SteppedTelling(client, names, written.generation, die)
+    commits._runner = SteppedRunner(client, names, written.generation, die)
     batch = replace(BATCH, run_id=run_id)
-    work = Work(batch, (prepared(written),), TopicPartition("t", 0), frozenset({written.seen}))
+    prepared_write = PreparedWrite(
+        batch, (prepared(written),), TopicPartition("t", 0), frozenset({written.seen})
+    )
     with pytest.raises(KeyboardInterrupt):
-        commits.commit(work)
+        commits.commit(prepared_write)
     commits.close()
     return written
 
@@ -229,7 +231,7 @@ def test_a_task_tells_what_its_process_saw(
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
     control = broker.cluster.transactions["pykafka-q.control"]
     assert other.seen.control == (control.producer_id, control.epoch)
-    assert other.seen.lasts == {DecisionId(BATCH, 0, "t")}
+    assert other.seen.decisions == {DecisionId(BATCH, 0, "t")}
     is_second = bool(broker.cluster.features)
     assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 
@@ -510,7 +512,7 @@ class FakeCommit:
     contents: list[Content | None] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
 
-    def commit(self, work: Work) -> None:
+    def commit(self, work: PreparedWrite) -> None:
         self.contents.append(work.content)
         self.writes.append(work.write)
         self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
@@ -541,7 +543,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, FakeCommit]]:
         made.append((key.names.prefix, FakeCommit()))
         return made[-1][1]
 
-    monkeypatch.setattr(exactly_once, "kept_commits", Kept(make, FakeCommit.close))
+    monkeypatch.setattr(exactly_once, "kept_commits", Pool(make, FakeCommit.close))
     return made
 
 

@@ -17,18 +17,10 @@ from spark_kafka_source.admin.transactions import list_transactions
 from spark_kafka_source.client import KafkaClient
 from tests.spark.sink.settings import parsed
 from tests.spark.sink.written import rows, texts, to, writer
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.usefixtures("spark")]
-
-
-@pytest.fixture
-def target(events: Events) -> Events:
-    """Another topic, to write to."""
-    target = events.another("target")
-    target.create(2)
-    return target
 
 
 def exactly(target: Events, **more: object) -> dict[str, Any]:

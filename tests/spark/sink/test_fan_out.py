@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import concat, lit
 
 from tests.spark.sink.written import saved, texts, to, writer
-from tests.spark.traffic import Events, stream
 from tests.spark_session import Start
+from tools.traffic import Events, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.sink.written import texts, to
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, stream
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.reliability_full]
 

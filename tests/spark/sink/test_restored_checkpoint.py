@@ -3,7 +3,8 @@
 A job reads a directory of files, a day's files at a time. `cp -r` copies its checkpoint between two
 days. Spark then gives the number of a micro-batch that is written to other rows.
 
-The page `docs/exactly-once.md` says: "These are errors: [...] a checkpoint that was rolled back".
+`docs/contributors/exactly-once-protocol.md` says: "These are errors: [...] a checkpoint that was
+rolled back".
 """
 
 import shutil
@@ -16,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from tests.spark.sink.watched import FORMAT, OPTION, Watch, WatchedDataSource
 from tests.spark.sink.written import texts, to
-from tests.spark.traffic import TIMEOUT_SECONDS, Events
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -28,11 +28,11 @@ from tests.exactly_once.judge import committed, wait_for_markers
 from tests.exactly_once.query import client_of
 from tests.exactly_once.steps import Step
 from tests.producer.blocking import BlockingCoordinator
-from tests.reliability.child import SparkChild
 from tests.spark.sink.watched import OPTION, Watch
 from tests.spark.sink.watched_driver import MODULE, Orders
 from tests.spark.sink.written import to
-from tests.spark.traffic import Events, wait_until
+from tools.reliability.child import SparkChild
+from tools.traffic import Events, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 

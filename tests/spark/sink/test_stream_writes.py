@@ -7,28 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from spark_kafka_source import KafkaDataSource
-from spark_kafka_source.spark.sink.at_least_once import AtLeastOnce
-from spark_kafka_source.spark.sink.guarantee import Messages
+from spark_kafka_source.spark.sink.guarantee import AtLeastOnce, Messages
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from tests.spark.sink.written import rows, texts, to, writer
-from tests.spark.traffic import TIMEOUT_SECONDS, Events, failure, sizes, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, failure, sizes, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.usefixtures("spark")]
-
-
-@pytest.fixture
-def target(events: Events) -> Events:
-    """Another topic, to write to."""
-    target = events.another("target")
-    target.create(2)
-    return target
 
 
 def copying(spark: SparkSession, events: Events) -> DataFrame:
@@ -52,6 +44,18 @@ def test_a_stream_writes_what_it_reads(
     query.processAllAvailable()
     assert texts(target) == [*expected, "later"]
     assert sum(sizes(query)) == 10
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_a_column_in_another_case_is_refused_before_a_row_is_written(
+    spark: SparkSession, events: Events, target: Events, start: Start, guarantee: str
+) -> None:
+    events.fill(2)
+    frame = copying(spark, events).withColumnRenamed("key", "KEY")
+    options = to(target, deliveryGuarantee=guarantee)
+    with pytest.raises(PySparkException, match=r"UnknownColumnError: Column 'KEY' .* case: 'key'"):
+        start(written_by(frame, options)).processAllAvailable()
+    assert texts(target) == []
 
 
 def test_it_goes_on_from_its_checkpoint(

@@ -1,7 +1,7 @@
 """Two writes to one topic in one `foreachBatch`, which fails once between them.
 
-The page `docs/exactly-once.md` says that these need two prefixes. So one prefix is an error at each
-start, and no row is lost without one.
+`docs/contributors/exactly-once-protocol.md` says that these need two prefixes. So one prefix is an
+error at each start, and no row is lost without one.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import concat, lit
 
 from tests.spark.sink.written import saved, texts, to, writer
-from tests.spark.traffic import Events, stream
 from tests.spark_session import Start
+from tools.traffic import Events, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -21,14 +21,6 @@ FIRST = [f"first 0:{row}" for row in range(ROWS)]
 SECOND = [f"second 0:{row}" for row in range(ROWS)]
 
 Run = Callable[..., str]
-
-
-@pytest.fixture
-def target(events: Events) -> Events:
-    """The topic of both writes."""
-    target = events.another("target")
-    target.create(2)
-    return target
 
 
 @pytest.fixture

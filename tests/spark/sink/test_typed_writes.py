@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_kafka_source.testing import LocalRegistry
 from tests.spark.sink.written import to, written
-from tests.spark.traffic import Events
+from tools.traffic import Events
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

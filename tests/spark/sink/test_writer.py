@@ -14,9 +14,9 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_kafka_source import KafkaDataSource
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.records import ColumnTypeError
-from spark_kafka_source.spark.kept import Kept
-from spark_kafka_source.spark.sink import at_least_once
-from spark_kafka_source.spark.sink.attempt import Attempt, Written
+from spark_kafka_source.spark.pool import Pool
+from spark_kafka_source.spark.sink import guarantee
+from spark_kafka_source.spark.sink.guarantee import Attempt, Written
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from tests.spark.settings import BOOTSTRAP_SERVERS, shipped
 from tests.spark.sink.fake_producer import FakeProducer, Makes
@@ -30,7 +30,7 @@ SCHEMA = StructType([StructField("value", StringType())])
 def makes(monkeypatch: pytest.MonkeyPatch) -> Makes:
     """Factory of the producers of a fresh worker."""
     makes = Makes()
-    monkeypatch.setattr(at_least_once, "kept_producers", Kept(makes, FakeProducer.close))
+    monkeypatch.setattr(guarantee, "kept_producers", Pool(makes, FakeProducer.close))
     return makes
 
 
@@ -65,7 +65,7 @@ def test_a_task_settles_before_it_asks_for_its_first_row(
 ) -> None:
     """A row may take long to compute, and what is decided may time out meanwhile."""
     steps: list[str] = []
-    monkeypatch.setattr(at_least_once.AtLeastOnce, "settle", lambda *_: steps.append("settled"))
+    monkeypatch.setattr(guarantee.AtLeastOnce, "settle", lambda *_: steps.append("settled"))
 
     def rows() -> Iterator[pa.RecordBatch]:
         steps.append("asked for rows")

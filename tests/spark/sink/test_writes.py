@@ -11,14 +11,16 @@ from spark_kafka_source.errors import BootstrapError, BrokerError, KafkaTimeoutE
 from spark_kafka_source.producer import KafkaProducer, ProducerConfig
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.records import chunks, to_arrow
-from spark_kafka_source.spark.kept import Kept
-from spark_kafka_source.spark.sink import at_least_once
+from spark_kafka_source.spark.pool import Pool
+from spark_kafka_source.spark.sink import guarantee
 from spark_kafka_source.spark.sink.writer import KafkaWriter
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.consumer.consumers import eventually
-from tests.memory_broker import MemoryBroker, PartitionLog
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import values
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 MIB = 1 << 20
 MOST_BYTES = 2**31 - 1
@@ -26,21 +28,15 @@ DENIED = error_named("TOPIC_AUTHORIZATION_FAILED").code
 
 
 @pytest.fixture(autouse=True)
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept[ProducerConfig, KafkaProducer]]:
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool[ProducerConfig, KafkaProducer]]:
     """Producers that a fresh worker keeps. The fixture closes them at its end."""
-    kept = Kept(KafkaProducer.of, KafkaProducer.close)
-    monkeypatch.setattr(at_least_once, "kept_producers", kept)
+    kept = Pool(KafkaProducer.of, KafkaProducer.close)
+    monkeypatch.setattr(guarantee, "kept_producers", kept)
     yield kept
     if kept._timer is not None:
         kept._timer.cancel()
     for each in kept._idle.values():
         each.item.close(0)
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        yield broker
 
 
 def writer(broker: MemoryBroker, *names: str, **options: str) -> KafkaWriter:

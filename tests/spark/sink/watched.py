@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from spark_kafka_source.exactly_once import committing
 from spark_kafka_source.spark.data_source import KafkaDataSource
 from spark_kafka_source.spark.sink.writer import KafkaWriter
-from tests.exactly_once.steps import Step, SteppedTelling
+from tests.exactly_once.steps import Step, SteppedRunner
 
 FORMAT = "watched_pykafka"
 OPTION = "watch"
@@ -75,9 +75,9 @@ class Watch:
             logging.FileHandler(self._log_path),
         )
         logger.addHandler(handler)
-        watched = partial(SteppedTelling, reached=_reached)
+        watched = partial(SteppedRunner, reached=_reached)
         try:
-            with patch.object(committing, "Telling", watched):
+            with patch.object(committing, "StepRunner", watched):
                 yield
         finally:
             logger.removeHandler(handler)

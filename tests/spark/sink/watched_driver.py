@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 import spark_kafka_source
-from tests.reliability.driver import session
 from tests.spark.sink.watched import FORMAT, WatchedDataSource
+from tools.reliability.driver import session
 
 MODULE = "tests.spark.sink.watched_driver"
 

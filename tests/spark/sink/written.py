@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameWriter
 
 from tests.exactly_once.judge import wait_for_markers
-from tests.spark.traffic import TIMEOUT_SECONDS, Events
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events
 
 Headers = list[tuple[str, bytes | None]]
 

@@ -1,4 +1,4 @@
-"""Fixtures: an in-memory broker with a topic `a`, and planners that ask it."""
+"""Fixtures: the logs of a topic `a` in memory, and planners that ask its brokers."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -7,14 +7,8 @@ import pytest
 
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.source.planner import OffsetPlanner
-from tests.memory_broker import MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.spark.settings import Plan, parsed
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        yield broker
 
 
 @pytest.fixture

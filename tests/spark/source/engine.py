@@ -11,14 +11,14 @@ from uuid import UUID
 from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.groups import OffsetAndMetadata
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadLimit
-from spark_kafka_source.spark.source.executor import KafkaInputPartition
 from spark_kafka_source.spark.source.group_commits import GroupCommits
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.idle_pace import IdlePace
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.pace import Pace
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.spark.source.tasks import KafkaInputPartition
 from spark_kafka_source.topic_partition import TopicPartition
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ class FakePlanner(OffsetPlanner):
     def cluster_id(self) -> str:
         return self._log.cluster_id
 
-    def news(self, _: LogEnds, pace: Pace) -> bool:
+    def news(self, _: LogEnds, pace: IdlePace) -> bool:
         time.sleep(pace.pause_seconds)
         return True
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.java_program import JavaProgram, RefusedError, run_java
+from tools.java_program import JavaProgram, RefusedError, run_java
 
 NAMES = st.lists(st.text("aabbABk01._-", min_size=1, max_size=9), min_size=8, max_size=8)
 """Short names. Patterns that backtrack do so for each part of a name."""

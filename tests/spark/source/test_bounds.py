@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.spark.source.bounds import (
     AtTimestamp,
     Bound,
@@ -24,15 +25,15 @@ from tests.spark.settings import A0, A1
 
 PARTITIONS = '{"a":{"0":5,"1":%d}}'
 BOTH = [(starting_bound, "starting"), (ending_bound, "ending")]
-Parse = Callable[[dict[str, str]], NamedBound | None]
+Parse = Callable[[Settings], NamedBound | None]
 
 
 def starting(**options: str) -> NamedBound | None:
-    return starting_bound({name.lower(): text for name, text in options.items()})
+    return starting_bound(Settings({name.lower(): text for name, text in options.items()}))
 
 
 def ending(**options: str) -> NamedBound | None:
-    return ending_bound({name.lower(): text for name, text in options.items()})
+    return ending_bound(Settings({name.lower(): text for name, text in options.items()}))
 
 
 # -- precedence ------------------------------------------------------------------------------------
@@ -53,9 +54,9 @@ def test_one_time_counts_before_times_and_those_before_offsets(parse: Parse, whi
     ]
     options = {name.lower(): text for name, text in reversed(given_options.items())}
     for name, bound in zip(given_options, bounds, strict=True):
-        assert parse(options) == NamedBound(name, bound)
+        assert parse(Settings(options)) == NamedBound(name, bound)
         del options[name.lower()]
-    assert parse({}) is None
+    assert parse(Settings({})) is None
 
 
 def test_what_does_not_count_is_not_looked_at() -> None:
@@ -104,10 +105,11 @@ def test_times_are_in_milliseconds_from_0(timestamp: int) -> None:
 @pytest.mark.parametrize(("parse", "which"), BOTH)
 def test_times_may_be_dates(parse: Parse, which: str) -> None:
     one_pm = 1_777_899_600_000
-    found = parse({f"{which}timestamp": "2026-05-04T15:00:00+02:00"})
+    found = parse(Settings({f"{which}timestamp": "2026-05-04T15:00:00+02:00"}))
     assert found is not None and isinstance(found.bound, AtTimestamp)
     assert found.bound.timestamps == one_pm
-    found = parse({f"{which}offsetsbytimestamp": '{"a":{"0":"2026-05-04T13:00:00Z","1":7}}'})
+    times = {f"{which}offsetsbytimestamp": '{"a":{"0":"2026-05-04T13:00:00Z","1":7}}'}
+    found = parse(Settings(times))
     assert found is not None and isinstance(found.bound, AtTimestamp)
     assert found.bound.timestamps == {A0: one_pm, A1: 7}
 

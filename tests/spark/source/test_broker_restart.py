@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.traffic import Batches, Events, stream, wait_until
 from tests.spark_session import Start
+from tools.traffic import Batches, Events, stream, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.long]
 
@@ -29,7 +29,9 @@ def test_a_stream_goes_on_when_its_broker_is_back(
 ) -> None:
     events = Events(own_kafka, topic)
     events.create(2)
-    found = events.options() | {"kafka.group.id": topic}
+    # A busy machine may take longer for the start of a broker than a query waits by default.
+    patient = {"kafka.group.id": topic, "kafka.default.api.timeout.ms": 600_000}
+    found = events.options() | patient
     sink = Batches()
     query = start(stream(spark, found).writeStream.foreachBatch(sink))
     events.write(["a", "b"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.net import Conversation, parse_addresses
-from spark_kafka_source.spark.source.byte_limit import ByteLimit
+from spark_kafka_source.spark.source.limits import ByteLimit
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.spark.settings import A0, A1, A2

@@ -17,8 +17,8 @@ from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.source_offset import INITIAL, SourceOffset
 from spark_kafka_source.testing import LocalKafka
 from tests.spark.settings import A0, parsed
-from tests.spark.traffic import Batches, Events, stream
 from tests.spark_session import Run
+from tools.traffic import Batches, Events, stream
 
 HERE = SourceOffset({A0: 5}, cluster_id="here")
 OLDER = SourceOffset({A0: 5})
@@ -71,6 +71,8 @@ def test_an_option_that_names_another_cluster_is_refused(
 def other_kafka() -> Iterator[LocalKafka]:
     """Run a broker that is another cluster."""
     with LocalKafka() as kafka:
+        with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+            admin.list_group_offsets("of-nobody")  # As in `tests/conftest.py`.
         yield kafka
 
 

@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from spark_kafka_source.spark.conditions import DataLossError, partitions_deleted
-from spark_kafka_source.spark.source.data_loss import DataLoss
+from spark_kafka_source.spark.conditions import DataLoss, DataLossError, partitions_deleted
 from tests.spark.settings import A0, shipped
 
 LOSS = partitions_deleted([A0])

@@ -13,14 +13,14 @@ from pyspark.sql.functions import sum as total
 
 from spark_kafka_source.records import Codec, Record
 from spark_kafka_source.spark.options import parse_source_options
-from spark_kafka_source.spark.source.executor import plan_tasks, read_ranges
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
+from spark_kafka_source.spark.source.tasks import plan_tasks, read_ranges
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition
-from tests import bombs
-from tests.bombs import MIB
-from tests.spark.traffic import Batches, Events, batch, failure, stream
 from tests.spark_session import Run, Start
+from tools import bombs
+from tools.bombs import MIB
+from tools.traffic import TIMEOUT_SECONDS, Batches, Events, batch, failure, stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -31,7 +31,7 @@ BOUND_MIB = 64
 
 @pytest.fixture(scope="module")
 def many(kafka: LocalKafka) -> Events:
-    """300 records of 1 MiB in a batch of 14 KB; `tests.benchmarks.bombs` has 1500 of them."""
+    """300 records of 1 MiB in a batch of 14 KB; `tools.benchmarks.bombs` has 1500 of them."""
     events = Events(kafka, "bomb-of-many-records")
     events.create()
     data = bombs.batch(Codec.ZSTD, bombs.records(MANY, MIB), record_count=MANY)
@@ -114,7 +114,7 @@ def test_many_records_are_streamed(spark: SparkSession, many: Events, start: Sta
             availableNow=True
         )
     )
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     assert sum(found) == MANY
     assert len(found) > 2
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.options import SourceOptions
 from tests.spark.settings import parsed
-from tests.spark.traffic import Events, batch, values
+from tools.traffic import Events, batch, values
 
 pytestmark = pytest.mark.kafka
 

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.fetch import OffsetRange
-from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source import idle_pace
 from spark_kafka_source.spark.source.admission import ReadLimit, ReadMaxRows
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.idle_pace import IdlePace
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
-from spark_kafka_source.spark.source.pace import Pace
 from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.topic_partition import TopicPartition
@@ -127,7 +127,7 @@ class Planner(OffsetPlanner):
             {name: topics[name].topic_id for name in topics if self._cluster.with_ids},
         )
 
-    def news(self, ends: LogEnds, pace: Pace) -> bool:
+    def news(self, ends: LogEnds, pace: IdlePace) -> bool:
         return True
 
     def earliest(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
@@ -233,7 +233,7 @@ def test_a_query_goes_on_doubles_nothing_and_reads_all_that_is_there(
     cluster.make("a", 2, 5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
-        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+        patch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.0)
         options = LIMITED if "limited" in version else OPTIONS
         spark = Spark(cluster) if version == "4.2" else EarlierSpark(cluster, options)
         for event in events:

@@ -20,24 +20,27 @@ from spark_kafka_source.groups import CommitFailedError, commit_offsets, committ
 from spark_kafka_source.protocol.messages.groups import OffsetCommitRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.spark.conditions import DataLossError
-from spark_kafka_source.spark.source import pace, stream
+from spark_kafka_source.spark.source import idle_pace, stream
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
+from spark_kafka_source.spark.source.managed_group import ManagedGroup
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory.consumer_coordinator import ConsumerGroup
+from spark_kafka_source.testing.memory.handlers import metadata
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
-from tests.memory_broker.consumer_coordinator import ConsumerGroup
-from tests.memory_broker.handlers import metadata
 from tests.spark.settings import A0, A1, parsed
 from tests.spark.source.engine import Json, ranges, tell
 
-PATIENCE_SECONDS = 20.0
+pytestmark = pytest.mark.memory(nodes=2)
+
+PATIENCE_SECONDS = 120.0
 PARTITIONS = 4
 EACH_SPARK = pytest.mark.parametrize("earlier", [False, True], ids=["4.2", "4.0"])
 QUICK = {
     "managedGroup": "true",
     "kafka.group.id": "g",
     "kafka.heartbeat.interval.ms": "10",
-    "kafka.session.timeout.ms": "10000",
+    "kafka.session.timeout.ms": "60000",
     "kafka.retry.backoff.ms": "1",
     "fetchOffset.numRetries": "0",
     "startingOffsets": "earliest",
@@ -110,14 +113,8 @@ class Query:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only a short time. One thread runs all queries, so a waiting query blocks the others."""
     monkeypatch.setattr(stream, "_JOIN_MS", 20)
-    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(pace, "_MOST_PAUSE_SECONDS", 0.01)
-
-
-@pytest.fixture
-def broker() -> Iterator[MemoryBroker]:
-    with MemoryBroker(2) as broker:
-        yield broker
+    monkeypatch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(idle_pace, "_MOST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -300,7 +297,7 @@ def test_a_log_truncated_below_what_others_read_is_a_loss(
         settle(again)
 
 
-def test_who_was_away_does_not_take_back_what_others_committed(
+def test_a_member_that_was_away_does_not_overwrite_newer_commits(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
     """A micro-batch outlasts `max.poll.interval.ms`. Another query takes over meanwhile."""
@@ -341,7 +338,7 @@ def test_a_rebalance_upon_the_other_is_waited_for(
     assert query.reader._group is not None and holder.reader._group is not None
     group = query.reader._group
     until_seconds = time.monotonic() + PATIENCE_SECONDS
-    while not group._taken and time.monotonic() < until_seconds:
+    while not group._taken_over and time.monotonic() < until_seconds:
         holder.reader._group.changed()  # The holder rebalances, but finishes no micro-batch.
         group.changed()
     with monkeypatch.context() as patch:
@@ -415,13 +412,25 @@ def test_a_run_over_what_is_available_waits_for_its_assignment(
     assert query.read == Counter(everything(logs))
 
 
+def over_after(monkeypatch: pytest.MonkeyPatch, wait: str, timeout_ms: int) -> None:
+    """Make one wait of the members of groups short. All else has its usual time."""
+    waited = getattr(ManagedGroup, wait)
+    monkeypatch.setattr(
+        ManagedGroup, wait, lambda group, partitions, _: waited(group, partitions, timeout_ms)
+    )
+
+
 def test_a_run_that_is_assigned_nothing_in_time_fails(
-    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     holder = started(stack, broker)
     settle(holder)  # The holder then does not poll, so the group waits for it.
-    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
+    query = started(stack, broker)
     query.reader.prepareForTriggerAvailableNow()
+    over_after(monkeypatch, "join", 500)
     with pytest.raises(KafkaTimeoutError, match=r"'g' has assigned nothing to this query within"):
         query.batch()
 
@@ -452,13 +461,30 @@ def test_runs_at_once_read_all_that_is_available_between_them(
 
 
 def test_a_run_whose_commits_are_refused_fails_in_time(
-    broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The time of an API call is over with the third refusal here, so no join can be too late."""
+    times_ms: list[int] = []
+
+    class Patience:
+        @property
+        def expired(self) -> bool:
+            return len(broker.requests(OffsetCommitRequest)) >= 3
+
+    def after_ms(timeout_ms: int) -> Patience:
+        times_ms.append(timeout_ms)
+        return Patience()
+
+    monkeypatch.setattr(stream, "Deadline", SimpleNamespace(after_ms=after_ms))
     broker.control(OffsetCommitRequest, error_named("UNKNOWN_MEMBER_ID"), times=None)
-    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "500"})
+    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "61000"})
     query.reader.prepareForTriggerAvailableNow()
     with pytest.raises(CommitFailedError):
         query.batch()
+    assert times_ms == [61_000]
 
 
 def test_a_run_takes_over_what_a_lost_query_has_not_read(
@@ -484,9 +510,9 @@ def test_a_run_ends_where_the_others_read_nothing(
     logs: list[PartitionLog],
     stack: ExitStack,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    holder = started(stack, broker)
-    query = started(stack, broker, **{"kafka.default.api.timeout.ms": "1000"})
+    holder, query = started(stack, broker), started(stack, broker)
     settle(holder, query)
     # It may have got a partition in its last micro-batch, and have read nothing of it yet.
     while any(committed(broker, holder).get(each) != 10 for each in holder.assigned):
@@ -494,6 +520,7 @@ def test_a_run_ends_where_the_others_read_nothing(
     for log in logs:
         log.append(b"more")
     held = sorted(holder.assigned)
+    over_after(monkeypatch, "wait_for_others", 500)
     run_to_the_end(query)
     assert {where for where, offset in query.read if offset == 10} == query_part(held)
     (warning,) = (each.getMessage() for each in caplog.records if "left to them" in each.message)
@@ -527,7 +554,7 @@ def test_what_others_committed_meanwhile_is_not_taken_back(
         ({"startingOffsets": '{"a":{"0":1}}'}, "'startingOffsets': names partitions"),
         ({"partitions": "0"}, "'managedGroup': is given, and 'subscribe' names partitions"),
         ({"kafka.partition.assignment.strategy": "best"}, "There are range"),
-        ({"kafka.heartbeat.interval.ms": "20000"}, "too long for a session"),
+        ({"kafka.heartbeat.interval.ms": "60000"}, "too long for a session"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, str], text: str) -> None:

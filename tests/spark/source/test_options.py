@@ -12,11 +12,10 @@ from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import Address
 from spark_kafka_source.records import COLUMNS, COLUMNS_WITH_HEADERS, IsolationLevel
-from spark_kafka_source.spark.conditions import OffsetMismatchError
+from spark_kafka_source.spark.conditions import DataLoss, OffsetMismatchError
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.bounds import Extreme, Given, NamedBound
-from spark_kafka_source.spark.source.data_loss import DataLoss
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from spark_kafka_source.spark.source.subscription import Assign, Subscribe, SubscribePattern
 from tests.spark.settings import A0, A1, BOOTSTRAP_SERVERS, parsed

@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_kafka_source.testing import LocalKafka
-from tests.spark.traffic import Batches, Events, Writer, batch, sizes, stream, values
 from tests.spark_session import Run
+from tools.traffic import Batches, Events, Writer, batch, sizes, stream, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -10,11 +10,13 @@ from spark_kafka_source.protocol import ZERO_UUID
 from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from spark_kafka_source.spark.options import parse_source_options
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planner import OffsetPlanner
-from tests.memory_broker import KAFKA_2_1, MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory import KAFKA_2_1, MemoryBroker, PartitionLog
 from tests.spark.settings import A0, A1, A2, B0, Plan, parsed, pauses_taken
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 ID = UUID(int=7)
 UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
@@ -98,8 +100,11 @@ def test_an_epoch_that_ends_before_what_was_read_shows_a_cut(
 
 
 def test_an_unknown_topic_is_named_with_the_option(plan: Plan) -> None:
-    with pytest.raises(ConfigurationError, match=r"'subscribe': topic 'a' does not exist"):
+    with pytest.raises(ConfigurationError) as raised:
         plan().log_ends()
+    text = str(raised.value)
+    assert "'subscribe': topic 'a' does not exist. Create it" in text
+    assert text.endswith("Or name one that exists")
 
 
 @pytest.mark.usefixtures("logs")
@@ -218,11 +223,29 @@ def test_what_is_as_far_as_was_read_is_asked_for_once(
     assert len(broker.requests(MetadataRequest)) == 2
 
 
+class OnePause:
+    """The patience of a planner. It ends with the first pause, however long an answer takes."""
+
+    def __init__(self, pauses: list[float]) -> None:
+        self._pauses, self._before = pauses, len(pauses)
+
+    @property
+    def expired(self) -> bool:
+        return len(self._pauses) > self._before
+
+    def remaining_seconds(self) -> float:
+        return 30.0
+
+
 def test_what_stays_short_or_gone_is_believed_and_waited_for_once(
-    broker: MemoryBroker, logs: list[PartitionLog], plan: Plan, pauses: list[float]
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    plan: Plan,
+    pauses: list[float],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "500"}
-    planner = plan(subscribe="a,b", failOnDataLoss="false", **quick)
+    monkeypatch.setattr(OffsetPlanner, "_patience", lambda _: OnePause(pauses))
+    planner = plan(subscribe="a,b", failOnDataLoss="false")
     logs[0].truncate(0)
     assert planner.log_ends(READ).offsets == {A0: 2, A1: 3}
     assert pauses

@@ -5,14 +5,17 @@ import json
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
 from spark_kafka_source.spark.source.bounds import Extreme, NamedBound, ending_bound
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planner import OffsetPlanner
-from tests.memory_broker import MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.spark.settings import A0, A1, B0, Plan
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 LATEST: Offsets = {A0: 5, A1: 3}
 
@@ -96,7 +99,7 @@ def test_where_no_record_is_so_late_the_strategy_says_what_holds(plan: Plan) -> 
 
 @pytest.mark.usefixtures("logs")
 def test_at_the_end_no_record_so_late_is_the_latest(plan: Plan) -> None:
-    named = ending_bound({"endingtimestamp": "1300"})
+    named = ending_bound(Settings({"endingtimestamp": "1300"}))
     assert named
     assert plan().resolve(named, LATEST) == {A0: 3, A1: 3}
 

@@ -5,10 +5,22 @@ from collections import Counter
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark.traffic import Batches, Events, sizes, stream, values, wait_until
 from tests.spark_session import Run, Start
+from tools.traffic import (
+    TIMEOUT_SECONDS,
+    Batches,
+    Events,
+    sizes,
+    stream,
+    values,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+# No second micro-batch. Spark begins them at multiples of the interval since 1970: the next one
+# after an hour may come at any moment, this one in 2079.
+NEVER = "40000 days"
 
 
 class Shares:
@@ -30,7 +42,7 @@ def test_a_limit_is_shared_out_also_after_a_restart(
         events.write(range(count), partition)
     frame = stream(spark, events.options(maxOffsetsPerTrigger=10))
     shares = Shares()
-    writing = frame.writeStream.foreachBatch(shares).trigger(processingTime="1 hour")
+    writing = frame.writeStream.foreachBatch(shares).trigger(processingTime=NEVER)
     query = start(writing)
     wait_until(lambda: query.lastProgress, query)
     query.stop()
@@ -69,15 +81,15 @@ def test_available_now_takes_what_is_there_in_limited_batches(
             events.write(["later"])
 
     writing = frame.writeStream.foreachBatch(sink).trigger(availableNow=True)
-    assert start(writing).awaitTermination(60)
+    assert start(writing).awaitTermination(TIMEOUT_SECONDS)
     assert [[int(value) for value in seen[batch_id]] for batch_id in sorted(seen)] == [
         [0, 1, 2, 3, 4],
         [5, 6, 7, 8, 9],
         [10, 11, 12, 13, 14],
     ]
-    assert start(writing).awaitTermination(60)
+    assert start(writing).awaitTermination(TIMEOUT_SECONDS)
     assert seen[3] == ["later"]
-    assert start(writing).awaitTermination(60)
+    assert start(writing).awaitTermination(TIMEOUT_SECONDS)
     assert len(seen) == 4
 
 
@@ -87,5 +99,5 @@ def test_trigger_once_ignores_the_limit(spark: SparkSession, events: Events, sta
     frame = stream(spark, events.options(maxOffsetsPerTrigger=5))
     sink = Batches()
     query = start(frame.writeStream.foreachBatch(sink).trigger(once=True))
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     assert [len(batch) for _, batch in sink.seen] == [15]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.fetch import OffsetRange
-from spark_kafka_source.spark.source.splitting import gather_ranges, split_ranges
+from spark_kafka_source.spark.source.offset_arithmetic import gather_ranges, split_ranges
 from spark_kafka_source.topic_partition import TopicPartition
 
 

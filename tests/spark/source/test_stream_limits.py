@@ -17,12 +17,14 @@ from spark_kafka_source.spark.source.admission import (
     ReadMaxRows,
     ReadMinRows,
 )
-from spark_kafka_source.spark.source.log_ends import LogEnds
+from spark_kafka_source.spark.source.offset_arithmetic import LogEnds
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
 from tests.spark.settings import A0, A1, A2, parsed
 from tests.spark.source.engine import Log, initial, latest, ranges, reader_of, tell
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 LEAST_5 = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "5", "maxTriggerDelay": "10s"}
 

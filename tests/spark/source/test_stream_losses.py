@@ -9,10 +9,12 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError, UnsupportedVersionError
 from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError
-from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source import idle_pace
 from spark_kafka_source.spark.source.source_offset import CheckpointError
 from tests.spark.settings import A0, A1, A2, B0, parsed
 from tests.spark.source.engine import Json, Log, initial, latest, ranges, reader_of, tell
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 FAILS = parsed(startingOffsets="earliest")
 GOES_ON = parsed(startingOffsets="earliest", failOnDataLoss="false")
@@ -22,7 +24,7 @@ ID, NEW_ID = UUID(int=1), UUID(int=2)
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

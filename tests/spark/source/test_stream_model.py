@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.fetch import OffsetRange
-from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source import idle_pace
 from spark_kafka_source.spark.source.admission import ReadLimit, ReadMaxRows
 from spark_kafka_source.spark.source.bounds import Given
 from spark_kafka_source.spark.source.offsets import Offsets
@@ -27,6 +27,8 @@ from tests.spark.source.engine import (
     reader_of,
     tell,
 )
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 OPTIONS = st.sampled_from(
     [
@@ -136,7 +138,7 @@ def test_each_offset_is_in_exactly_one_batch(
     log = Log({A0: 5, A1: 3})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", lambda _: None)
-        patch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+        patch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.0)
         spark = version(options, log)
         spark.plan()
         first_end = dict(log.end)

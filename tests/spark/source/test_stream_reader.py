@@ -8,7 +8,7 @@ import pytest
 
 from spark_kafka_source.fetch import OffsetRange
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
-from spark_kafka_source.spark.source import pace
+from spark_kafka_source.spark.source import idle_pace
 from spark_kafka_source.spark.source.admission import ReadAllAvailable, ReadMaxRows
 from spark_kafka_source.spark.source.position import PositionToldLateError
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
@@ -24,6 +24,8 @@ from tests.spark.source.engine import (
     tell,
 )
 
+pytestmark = pytest.mark.memory(nodes=2)
+
 EARLIEST = parsed(startingOffsets="earliest")
 
 
@@ -31,7 +33,7 @@ EARLIEST = parsed(startingOffsets="earliest")
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Pauses of the reader. The test does not wait for them."""
     taken = pauses_taken(monkeypatch)
-    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.0)
     yield taken
 
 
@@ -360,7 +362,7 @@ def test_an_idle_source_is_not_asked_all_the_time(
     log: Log, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reader pauses before it asks the brokers, so Spark gets their latest answer."""
-    monkeypatch.setattr(pace, "LEAST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(idle_pace, "LEAST_PAUSE_SECONDS", 0.2)
     reader = reader_of(EARLIEST, log)
     end = latest(reader, initial(reader))
     latest(reader, end)

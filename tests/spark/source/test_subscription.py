@@ -6,6 +6,7 @@ import pytest
 
 from spark_kafka_source.client import Leadership, Topic
 from spark_kafka_source.errors import ConfigurationError, error_named
+from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.spark.source.subscription import (
     Assign,
     Subscribe,
@@ -73,13 +74,13 @@ def test_a_pattern_is_found_in_names_but_in_no_internal_topics(
 
 def test_blanks_around_commas_are_passed_over() -> None:
     """Spark's own connector does the same."""
-    assert parse_subscription({"subscribe": " b ,a,\tb"}) == Subscribe(("a", "b"))
+    assert parse_subscription(Settings({"subscribe": " b ,a,\tb"})) == Subscribe(("a", "b"))
 
 
 @pytest.mark.parametrize("text", ["a,,b", ",a", "a,", "a, ,b"])
 def test_a_name_that_is_missing_is_told(text: str) -> None:
     with pytest.raises(ConfigurationError, match="a name is missing before or after a comma"):
-        parse_subscription({"subscribe": text})
+        parse_subscription(Settings({"subscribe": text}))
 
 
 @pytest.mark.parametrize(
@@ -89,19 +90,19 @@ def test_what_cannot_be_a_name_is_told(text: str) -> None:
     with pytest.raises(
         ConfigurationError, match=r"'subscribe': .* cannot be a topic's name"
     ) as found:
-        parse_subscription({"subscribe": text})
+        parse_subscription(Settings({"subscribe": text}))
     assert "as in 'events,orders'" in found.value.expected
 
 
 @pytest.mark.parametrize("text", ["", " , ,"])
 def test_no_name_is_none(text: str) -> None:
     with pytest.raises(ConfigurationError, match="names no topic"):
-        parse_subscription({"subscribe": text})
+        parse_subscription(Settings({"subscribe": text}))
 
 
 def test_the_topic_of_a_writer_is_none_of_a_readers() -> None:
     with pytest.raises(ConfigurationError, match="'subscribe': is missing, and 'topic' is for wri"):
-        parse_subscription({"topic": "events"})
+        parse_subscription(Settings({"topic": "events"}))
 
 
 # -- a part of them --------------------------------------------------------------------------------
@@ -113,13 +114,13 @@ def test_the_topic_of_a_writer_is_none_of_a_readers() -> None:
 )
 def test_only_some_partitions_of_topics(numbers: str, expected: list[TopicPartition]) -> None:
     for found in ({"subscribe": "a,b"}, {"subscribepattern": "a|b"}):
-        subscription = parse_subscription({**found, "partitions": numbers})
+        subscription = parse_subscription(Settings({**found, "partitions": numbers}))
         assert subscription.select([topic("a", 3), topic("b", 1)]) == expected
         assert subscription.option in ("subscribe", "subscribePattern")
 
 
 def test_partitions_that_no_topic_has_are_told_unless_they_were_there() -> None:
-    subscription = parse_subscription({"subscribe": "a", "partitions": "7-9"})
+    subscription = parse_subscription(Settings({"subscribe": "a", "partitions": "7-9"}))
     with pytest.raises(ConfigurationError, match=r"'partitions': selects none.* 0 to 2"):
         subscription.select([topic("a", 3)])
     assert subscription.select([topic("a", 3)], {TopicPartition("a", 7): 5}) == []
@@ -131,9 +132,9 @@ def test_partitions_that_no_topic_has_are_told_unless_they_were_there() -> None:
 )
 def test_numbers_of_partitions_that_are_none(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"'partitions'.*'0,2,8-15'"):
-        parse_subscription({"subscribe": "a", "partitions": text})
+        parse_subscription(Settings({"subscribe": "a", "partitions": text}))
 
 
 def test_assigned_partitions_are_named_there() -> None:
     with pytest.raises(ConfigurationError, match=r"'partitions'.*'assign'"):
-        parse_subscription({"assign": '{"a":[0]}', "partitions": "0"})
+        parse_subscription(Settings({"assign": '{"a":[0]}', "partitions": "0"}))

@@ -5,9 +5,11 @@ import pytest
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.spark.conditions import DataLossError
 from spark_kafka_source.spark.source.stream import KafkaStreamReader
-from tests.memory_broker import Action, MemoryBroker, PartitionLog
+from spark_kafka_source.testing.memory import Action, MemoryBroker, PartitionLog
 from tests.spark.settings import parsed
 from tests.spark.source.engine import READ_ALL, initial, latest
+
+pytestmark = pytest.mark.memory(nodes=2)
 
 
 def reader_of(broker: MemoryBroker, fails: str) -> KafkaStreamReader:

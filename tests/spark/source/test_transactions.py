@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traffic import Events, Writer, batch, sizes, stream, values
 from tests.spark_session import Start
+from tools.traffic import TIMEOUT_SECONDS, Events, Writer, batch, sizes, stream, values
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -19,9 +19,12 @@ class Transactions(Writer):
 
     def __init__(self, events: Events, name: str, **settings: object) -> None:
         servers = events.kafka.bootstrap_servers
-        super().__init__(servers, transactional_id=f"{events.name}-{name}", **settings)
+        # Queries read meanwhile, on a busy machine for longer than the default of a minute.
+        patient = {"transaction_timeout_ms": 900_000}
+        transactional_id = f"{events.name}-{name}"
+        super().__init__(servers, transactional_id=transactional_id, **patient | settings)
         self.topic = events.name
-        self.producer.init_transactions(60)
+        self.producer.init_transactions(TIMEOUT_SECONDS)
 
     def commit(self, *values: str) -> None:
         """Write the values in a transaction of their own, and commit it."""
@@ -101,7 +104,7 @@ def test_a_stream_waits_for_open_transactions_and_passes_over_the_rest(
     writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "rows"))
 
     def run() -> list[str]:
-        start(writer.trigger(availableNow=True)).awaitTermination(60)
+        assert start(writer.trigger(availableNow=True)).awaitTermination(TIMEOUT_SECONDS)
         return values(spark.read.schema(frame.schema).parquet(str(tmp_path / "rows")))
 
     committing.commit("0", "1", "2")
@@ -127,5 +130,5 @@ def test_a_batch_of_a_stream_may_be_markers_only(
     writer.commit("2")
     frame = stream(spark, events.options(maxOffsetsPerTrigger=1) | COMMITTED)
     query = start(frame.writeStream.format("noop").trigger(availableNow=True))
-    query.awaitTermination(60)
+    assert query.awaitTermination(TIMEOUT_SECONDS)
     assert sizes(query) == [0, 0, 1, 0]

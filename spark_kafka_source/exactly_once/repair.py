@@ -1,0 +1,213 @@
+"""Inspection and repair of the transactions of exactly-once queries, from outside the query."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from spark_kafka_source.admin.transactions import (
+    ONGOING,
+    TransactionDescription,
+    abort_transaction,
+    describe_transactions,
+)
+from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.exactly_once.decision import Decision, LastDecisions, StoredDecision, Winner
+from spark_kafka_source.exactly_once.decision_store import DecisionStore, existing
+from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    NothingDecidedError,
+    NothingSeenError,
+    NotYetCommittedError,
+)
+from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
+from spark_kafka_source.producer import ProducerId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTransaction:
+    """The known facts of a task's transaction, from its id and from the last decisions."""
+
+    task_id: TaskId
+    last: Decision | None
+    """The last decision that has it, or else a latest one under its prefix.
+
+    None if there is none, or it cannot be read.
+    """
+    is_decided: bool
+    error: KafkaError | None = None
+    """Why the decisions cannot be read."""
+
+    @property
+    def query_id(self) -> str | None:
+        """The query of the transaction; None if it is not known."""
+        if self.last is not None:
+            return self.last.batch.query_id
+        return query_of_prefix(self.task_id.prefix)
+
+    @property
+    def run_id(self) -> str | None:
+        """The run of a decided transaction. For others it is known only from ids of 0.2.0."""
+        if self.last is not None and self.is_decided:
+            return self.last.batch.run_id
+        is_of_query = self.task_id.space == Names(self.task_id.prefix).space
+        return None if is_of_query else self.task_id.space
+
+    @property
+    def batch_id(self) -> int | None:
+        """The micro-batch of a decided transaction. None if undecided: then it is a later one."""
+        return self.last.batch.batch_id if self.last is not None and self.is_decided else None
+
+
+def task_transactions(
+    client: KafkaClient, transactions: Iterable[TransactionDescription]
+) -> dict[str, TaskTransaction]:
+    """Return the facts of the transactions that belong to tasks, by transactional id."""
+    by_prefix: dict[str, LastDecisions | KafkaError] = {}
+    by_id = {}
+    for transaction in transactions:
+        task_id = TaskId.parse(transaction.transactional_id)
+        if task_id is None:
+            continue
+        if task_id.prefix not in by_prefix:
+            by_prefix[task_id.prefix] = _last_decisions(client, Names(task_id.prefix))
+        decisions = by_prefix[task_id.prefix]
+        if isinstance(decisions, KafkaError):
+            by_id[transaction.transactional_id] = TaskTransaction(task_id, None, False, decisions)
+        else:
+            by_id[transaction.transactional_id] = _of_task(task_id, decisions, transaction)
+    return by_id
+
+
+def _last_decisions(client: KafkaClient, names: Names) -> LastDecisions | KafkaError:
+    try:
+        return client.run(DecisionStore(client, names).last_decisions(require_stable=False))
+    except KafkaError as error:
+        return error
+
+
+def _of_task(
+    task_id: TaskId, decisions: LastDecisions, transaction: TransactionDescription
+) -> TaskTransaction:
+    for _, decision in decisions.stored:
+        if _counts(decision, transaction):
+            return TaskTransaction(task_id, decision, True)
+    latest = [decision for _, decision in decisions.latest()]
+    return TaskTransaction(task_id, latest[0] if latest else None, False)
+
+
+def _counts(last: Decision, transaction: TransactionDescription) -> bool:
+    """Whether the last transaction under an id is one of a last decision's."""
+    winners = {winner.transactional_id: winner for winner in last.winners}
+    winner = winners.get(transaction.transactional_id)
+    if winner is None or winner.started_at_ms != transaction.started_at_ms:
+        return False
+    return transaction.state != ONGOING or winner.producer == transaction.producer
+
+
+def abort_undecided(client: KafkaClient, transactional_id: str, producer: ProducerId) -> None:
+    """Abort a transaction, unless it is a task's and decided. This fences a driver that decides.
+
+    Raises `DecidedTransactionError`, and the errors of `abort_transaction`.
+    """
+    task_id = TaskId.parse(transactional_id)
+    if task_id is not None:
+        for _, last in _confirmed_decisions(client, Names(task_id.prefix), transactional_id).stored:
+            if (transactional_id, producer) in [winner.transaction[:2] for winner in last.winners]:
+                raise DecidedTransactionError(transactional_id, last.batch)
+    client.run(abort_transaction(client, transactional_id, producer))
+
+
+def _confirmed_decisions(client: KafkaClient, names: Names, transactional_id: str) -> LastDecisions:
+    """Return the last decisions, and let no driver decide on the transaction right now."""
+    decisions = DecisionStore(client, names)
+    control = client.run(decisions.fence())
+    described = client.run(describe_transactions(client, [transactional_id]))[transactional_id]
+    where = None if described is None else client.run(existing(client, described.topic_partitions))
+    if where is None:
+        return client.run(decisions.last_decisions())
+    return client.run(decisions.confirmed(control, where)).decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A write of the last micro-batch under a prefix, and the outcome of each transaction."""
+
+    stored: StoredDecision
+    outcomes: dict[Winner, Outcome]
+
+    @property
+    def decision(self) -> Decision:
+        """The last decision about the write."""
+        return self.stored.decision
+
+    def of(self, *kinds: Outcome) -> list[Winner]:
+        """Return the winners with these outcomes."""
+        return [winner for winner, outcome in self.outcomes.items() if outcome in kinds]
+
+
+def last_outcomes(client: KafkaClient, names: Names) -> list[Finished]:
+    """Return the outcomes of the last micro-batch, write by write. Raises `NothingDecidedError`."""
+    decisions = client.run(DecisionStore(client, names).last_decisions(require_stable=False))
+    return client.run(_outcomes(Transactions(client, names), _latest_or_raise(names, decisions)))
+
+
+def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> list[Finished]:
+    """Commit the decided transactions that are still open, as the query's next run would.
+
+    With `accept_loss`, lost transactions and those with an unknown end leave the decision: the next
+    run then takes the micro-batch as written. Running drivers are fenced. Raises
+    `NothingDecidedError`, `NotYetCommittedError`, and `NothingSeenError` without `accept_loss`.
+    """
+    return client.run(_finished(client, names, accept_loss=accept_loss))
+
+
+async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> list[Finished]:
+    decisions = DecisionStore(client, names)
+    control = await decisions.fence()
+    where = _latest_or_raise(names, await decisions.last_decisions())[0].where
+    look = await decisions.confirmed(control, where)
+    transactions = Transactions(client, names)
+    writes = await _outcomes(transactions, _latest_or_raise(names, look.decisions))
+    for write in writes:
+        lost = [winner.transactional_id for winner in write.of(Outcome.ABORTED)]
+        if lost and not accept_loss and not write.of(Outcome.COMMITTED, Outcome.UNKNOWN):
+            raise NothingSeenError(write.decision.batch, lost)
+    writes = [await _ended(transactions, write) for write in writes]
+    lossy = [write for write in writes if write.of(Outcome.ABORTED, Outcome.UNKNOWN)]
+    if accept_loss and lossy:
+        for write in lossy:
+            await decisions.record(look.control, _accepted(write), write.stored.where)
+        await decisions.decide(look.control)
+    return writes
+
+
+def _accepted(write: Finished) -> Decision:
+    """Return the decision without the transactions that are lost."""
+    committed, number = tuple(write.of(Outcome.COMMITTED)), write.decision.number + 1
+    return replace(write.decision, winners=committed, number=number)
+
+
+async def _outcomes(
+    transactions: Transactions, decisions: Iterable[StoredDecision]
+) -> list[Finished]:
+    return [
+        Finished(each, await transactions.outcomes(each.decision.winners)) for each in decisions
+    ]
+
+
+async def _ended(transactions: Transactions, write: Finished) -> Finished:
+    left = [winner[:2] for winner in write.of(Outcome.OPEN)]
+    answers = await transactions.end(left, commit=True)
+    (write,) = await _outcomes(transactions, [write.stored])
+    for error in answers:
+        if isinstance(error, KafkaError) and not is_over(error):
+            ids = [winner.transactional_id for winner in write.of(Outcome.OPEN)]
+            raise NotYetCommittedError(write.decision.batch, ids, len(write.outcomes), error)
+    return write
+
+
+def _latest_or_raise(names: Names, decisions: LastDecisions) -> tuple[StoredDecision, ...]:
+    if not decisions.stored:
+        raise NothingDecidedError(names.prefix)
+    return decisions.latest()

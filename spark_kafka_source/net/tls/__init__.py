@@ -1,0 +1,1 @@
+"""TLS: certificates and keys from options, contexts, and failures in words."""

@@ -1,0 +1,1 @@
+"""Options: their declaration, the kinds of their values, and the judgement of all other names."""

@@ -1,0 +1,68 @@
+"""Partitions as arguments: one or many, and never the letters of a text."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spark_kafka_source import KafkaConsumer, TopicPartition
+from spark_kafka_source.errors import LocalError
+from spark_kafka_source.testing.memory import MemoryBroker
+from tests.consumer.consumers import T0, T1, consuming
+
+pytestmark = pytest.mark.memory(nodes=3)
+
+CALLS: dict[str, Callable[[KafkaConsumer, Any], object]] = {
+    "assign": lambda consumer, given: consumer.assign(given),
+    "pause": lambda consumer, given: consumer.pause(given),
+    "resume": lambda consumer, given: consumer.resume(given),
+    "seek": lambda consumer, given: consumer.seek(given, 0),
+    "seek_to_beginning": lambda consumer, given: consumer.seek_to_beginning(given),
+    "seek_to_end": lambda consumer, given: consumer.seek_to_end(given),
+    "position": lambda consumer, given: consumer.position(given),
+    "current_lag": lambda consumer, given: consumer.current_lag(given),
+    "beginning_offsets": lambda consumer, given: consumer.beginning_offsets(given),
+    "end_offsets": lambda consumer, given: consumer.end_offsets(given),
+    "committed": lambda consumer, given: consumer.committed(given),
+    "commit": lambda consumer, given: consumer.commit(dict.fromkeys(given, 0)),
+    "offsets_for_times": lambda c, given: c.offsets_for_times(dict.fromkeys(given, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "given", [["ab"], "ab", ["t", 0], [("t", "0")], [("t", -1)], [("t", True)], [(0, "t")]]
+)
+def test_what_is_no_partition_is_refused(call: str, given: Any) -> None:
+    with KafkaConsumer(bootstrap_servers="127.0.0.1:1", group_id="g") as consumer:
+        consumer.assign([T0])
+        with pytest.raises(LocalError, match=r"as TopicPartition\('events', 0\); found"):
+            CALLS[call](consumer, given)
+        assert consumer.assignment() == {T0}
+
+
+def test_none_is_no_partition() -> None:
+    with (
+        KafkaConsumer(bootstrap_servers="127.0.0.1:1") as consumer,
+        pytest.raises(LocalError, match="found None"),
+    ):
+        consumer.assign(None)  # type: ignore[arg-type]
+
+
+def test_one_or_many_are_taken(broker: MemoryBroker) -> None:
+    broker.create_topic("t", 2)
+    with consuming(broker) as consumer:
+        for both in ([T0, T1], (T0, T1), {T0, T1}, {T0: 0, T1: 0}, iter([T0, T1])):
+            consumer.assign(both)
+            assert consumer.assignment() == {T0, T1}
+        for paused in ([[T0, T1]], [T0, T1], [[T0], T1], [(T0, T1)]):
+            consumer.pause(*paused)
+            assert consumer.paused() == {T0, T1}
+            consumer.resume(*paused)
+            assert not consumer.paused()
+        consumer.pause(T1)
+        assert consumer.paused() == {T1}
+        assert consumer.end_offsets(T0) == {T0: 0}
+        consumer.assign([("t", np.int64(1))])
+        assert consumer.assignment() == {TopicPartition("t", 1)}

@@ -1,0 +1,1 @@
+"""Programs that are run by hand or by `make`, and what they share with the tests."""
