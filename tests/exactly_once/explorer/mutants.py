@@ -181,12 +181,10 @@ class NotesLate(Slots):
 class NotesNewSlotsOnly(Slots):
     """A process does not note that it goes on in a slot."""
 
-    def _continued(self, *arguments: Any) -> Any:
-        owner, self._owner = self._owner, Owner(self._owner.number)
-        try:
-            return (yield from super()._continued(*arguments))
-        finally:
-            self._owner = owner
+    def _continued(self, slot: Slot, *arguments: Any) -> Any:
+        without_notes = replace(slot, owner=Owner(slot.owner.number))
+        continued = yield from super()._continued(without_notes, *arguments)
+        return continued and replace(continued, owner=slot.owner)
 
 
 def ends_nothing(_: Any) -> Any:
