@@ -5,6 +5,7 @@ in Kafka only while a transaction ends: then a real one asks to try again.
 """
 
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
@@ -172,7 +173,8 @@ _OTHER = OtherDriverError(NAMES.prefix, str(FENCED))
 def _init(brokers: Brokers, transactional_id: str) -> tuple[Brokers, ProducerId]:
     found = brokers.find(transactional_id)
     if found is None:
-        producer = ProducerId(sum(map(ord, transactional_id)), 0)
+        # The same id in all orders of steps, and another one for each transactional id.
+        producer = ProducerId(crc32(transactional_id.encode()), 0)
         return brokers.with_(transactional_id, Transaction(producer)), producer
     if found.state == "Ongoing":
         brokers = _ended(brokers, transactional_id, found, brokers.timeout_bumps, commit=False)
