@@ -229,7 +229,8 @@ class Explorer:
         number_of, answers = state.processes[number]
         requests = self._places[number_of].requests
         spark = _less(state.spark, "death")
-        if spark is None or run >= self._scenario.runs or not place or not requests:
+        is_alive = requests and not self._places[number_of].is_ghost
+        if spark is None or run >= self._scenario.runs or not place or not is_alive:
             return
         run_id, task = f"r{run}", place - 1
         sent = tuple(
