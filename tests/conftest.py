@@ -35,8 +35,9 @@ def kafka() -> Iterator[LocalKafka]:
     properties = {
         # A broker forgets empty groups every ten minutes. Some tests check that a group exists.
         "offsets.retention.check.interval.ms": "86400000",
-        # After three seconds in which the machine lets it do nothing it would lead no partition.
-        "broker.session.timeout.ms": "60000",
+        # After three seconds in which the machine lets it do nothing it would lead no partition. A
+        # killed broker registers again when this has passed, and gives up after 60 s.
+        "broker.session.timeout.ms": "30000",
     }
     with LocalKafka(properties=properties) as kafka:
         # The first question about a group makes the topic of commits. A busy machine may need more
