@@ -41,7 +41,7 @@ PROPERTIES = {
 _ALONE = PROPERTIES | {
     # The only broker must lead its partitions also after it has stood still. Its coordinator writes
     # no marker to a partition without a leader: see `Cluster.skipped` in tests/reliability.
-    "broker.session.timeout.ms": "30000",
+    "broker.session.timeout.ms": "60000",
 }
 
 

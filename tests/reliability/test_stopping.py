@@ -60,7 +60,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     properties = dict(PROPERTIES)
     if kind.brokers == 1:
         # It must lead its partitions also after it has stood still: see `Cluster.skipped`.
-        properties["broker.session.timeout.ms"] = "30000"
+        properties["broker.session.timeout.ms"] = "60000"
     brokers = behind_gates(Random(0), kind.brokers, version=kind.version, properties=properties)
     with brokers as (kafka, gates):
         if kind.level is not None:
