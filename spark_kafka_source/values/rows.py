@@ -18,7 +18,7 @@ NULL_ROW = -2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """Values in the bytes of a chunk: those of a row are `data[starts[row]:ends[row]]`."""
+    """Values in the bytes of a chunk: the value of a row is `data[starts[row]:ends[row]]`."""
 
     data: Bytes | Octets
     starts: Integers

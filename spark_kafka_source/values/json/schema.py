@@ -76,7 +76,7 @@ class Node:
     choices: tuple[tuple[int, ...], ...] = ()
     """The nodes of `oneOf` and of `anyOf`."""
     values: tuple[Scalar, ...] | None = None
-    """Those of `const` or `enum`. None, too, where one of them is an object or an array."""
+    """Values of `const` or `enum`. None without them, or if a value is an object or an array."""
 
     @property
     def is_object(self) -> bool:

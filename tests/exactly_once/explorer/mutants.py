@@ -153,7 +153,7 @@ class GoesOnLate(Slots):
     def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
         yield from ()
         after_end: Any = self._generation.after_end(slot.producer)
-        self._owner.note(slot.number, after_end)
+        slot.owner.note(slot.number, after_end)
         return replace(slot, producer=after_end, batch_id=batch_id, began_ms=now_ms)
 
 
