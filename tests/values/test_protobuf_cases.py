@@ -21,12 +21,14 @@ from spark_kafka_source.values import (
     SchemaType,
     UnresolvableError,
 )
+from spark_kafka_source.values.decoding import Engines
 from spark_kafka_source.values.protobuf import ProtobufReader
 from spark_kafka_source.values.protobuf.program import SLOTS_OF_A_BYTE, SLOTS_OF_A_ROW
 from spark_kafka_source.values.protobuf.text import compiled
 from spark_kafka_source.values.typing import ProtobufTyping
 from tests.traced import traced
 from tests.values.avro_oracle import laid
+from tests.values.engines import using
 from tests.values.protobuf_wire import number as n
 from tests.values.protobuf_wire import sized, tag, varint
 
@@ -173,6 +175,8 @@ PLAIN: list[tuple[str, bytes, str, Any]] = [
     ("37: a message of a oneof twice", sized(12, STREET) + sized(12, CITY), "place", AC),
     ("37: and another between", sized(12, STREET + n(3, 1)) + n(10, 5) + sized(12, CITY), "place",
      C),
+    ("37: and another between, no items", sized(12, STREET) + n(10, 5) + sized(12, CITY), "place",
+     C),
     ("38: optional, and 0", n(2, 0), "maybe", 0),
     ("38: optional, and absent", b"", "maybe", None),
     ("38: plain, and absent", b"", "i32", None),
@@ -296,6 +300,16 @@ def test_bytes_of_proto2(name: str, data: bytes, column: str, found: Any) -> Non
         assert rows.reason(0) == f"{column}: {found.reason}"
     else:
         assert [each[column] for each in rows.array.to_pylist()[::2]] == [found] * 2
+
+
+def test_unknown_fields_are_skipped_in_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiled engine the other one takes a hundred times as long."""
+    monkeypatch.setattr(Engines, "_again", lambda *_: pytest.fail("a row is read by itself"))
+    wide = tag(100_000, 2) + b"\1x"
+    others = n(99, 300) + tag(98, 1) + bytes(8) + wide + tag(97, 5) + bytes(4)
+    with using("waves"):
+        rows = decoded("Plain", [others + n(1, 7) + others + n(2, 1) + others, n(1, 7)] * 2)
+    assert [row["i32"] for row in rows.array.to_pylist()] == [7] * 4
 
 
 def test_defaults_where_they_are_wanted() -> None:

@@ -3,9 +3,10 @@
 Prints nanoseconds of the thread's CPU time per record: the least of all rounds, and the median in
 brackets. A record has 11 fields in some 150 bytes. The program decodes contiguous bytes into a
 validated Arrow struct, and encodes them again. The cases are: several batch sizes; two writers,
-half of the rows each; one bad row in a hundred; and for Protobuf (`--format protobuf`) one row in a
-hundred with fields out of order. Pin the program to a core: `taskset -c 1`. `--page` writes the
-table into a page.
+half of the rows each; one bad row in a hundred; and for Protobuf (`--format protobuf`) a field that
+the reader's schema lacks, one row in a hundred with its first field at its end, and one that is cut
+off in its last field. Pin the program to a core: `taskset -c 1`. `--page` writes the table into a
+page.
 """
 
 import argparse
@@ -163,8 +164,11 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
     same, wanted, more = reader.program(), few.program(text), reader.program(older)
     half = np.arange(rows) % 2
     mixed = laid([(one, other)[n % 2][n] for n in range(rows)], b"\0\0\0\0\1\0")
+    unknown = laid(other)
     bad = laid([b"\xff" + row if not n % 100 else row for n, row in enumerate(one)])
-    odd = laid([row + row[:8] if not n % 100 else row for n, row in enumerate(one)])
+    odd = laid([row[7:] + row[:7] if not n % 100 else row for n, row in enumerate(one)])
+    cut = laid([row[:-1] if not n % 100 else row for n, row in enumerate(one)])
+    assert not reader.decode([same], Encoded(*odd)).status.any(), "the id takes seven bytes"
     whole, hundred, thousand = laid(one), laid(one[:100]), laid(one[:1000])
     array, writer = reader.decode([same], Encoded(*whole)).array, ProtobufWriter(text)
     size = len(whole[0]) // rows - 2
@@ -175,8 +179,10 @@ def _protobuf_cases(rows: int) -> Mapping[str, tuple[int, Callable[[], object]]]
             rows,
             lambda: reader.decode([same, more], Encoded(*mixed, program_of=half)),
         ),
+        "an unknown field in each": (rows, lambda: reader.decode([same], Encoded(*unknown))),
         "one of a hundred bad": (rows, lambda: reader.decode([same], Encoded(*bad))),
         "one of a hundred out of order": (rows, lambda: reader.decode([same], Encoded(*odd))),
+        "one of a hundred cut off": (rows, lambda: reader.decode([same], Encoded(*cut))),
         "in batches of 1,000": (1000, lambda: reader.decode([same], Encoded(*thousand))),
         "in batches of 100": (100, lambda: reader.decode([same], Encoded(*hundred))),
         "encoded": (rows, lambda: writer.encode(array, b"")),

@@ -1,13 +1,14 @@
 """Engine of numpy: it reads each field for all rows at once, in the order of field numbers.
 
-A row whose next field is another one waits at its position. Unfinished rows get another pass, as
-long as they are many and advance. The engine for one row after the other reads the rest, from their
-beginning. So this engine marks no row as bad, except for too many items.
+A row whose next field is another one waits at its position. After each pass it skips the fields
+that the columns lack. Unfinished rows get another pass, as long as they are many and advance. The
+engine for one row after the other reads the rest, from their beginning. So this engine marks no row
+as bad, except for too many items.
 """
 
 import numpy as np
 
-from spark_kafka_source.records.varints import Integers, Octets
+from spark_kafka_source.records.varints import NOWHERE, Integers, Octets
 from spark_kafka_source.values import rows
 from spark_kafka_source.values.columns import Layout
 from spark_kafka_source.values.faults import COLUMNS, Fault, Mask, Outcome
@@ -26,11 +27,13 @@ from spark_kafka_source.values.protobuf.schema import Wire
 from spark_kafka_source.values.rows import Wave
 from spark_kafka_source.values.slots import Slots
 
-_AGAIN = 8
-"""More passes need this many times the rows that count as few."""
+_AGAIN = 2
+"""More passes need this many times the rows that count as few: a row may need several."""
 _LOW = (1 << 32) - 1
 _NONE, _FIRST = np.zeros(0, np.int64), np.zeros(1, np.int64)
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
+_WIRES = Wire.VARINT, Wire.SIZED, *_WIDTHS
+_WIRE_BITS, _LEAST_TAG = 3, 8
 
 
 class Room:
@@ -67,6 +70,10 @@ class MessageWaves:
         self, program: MessageProgram, source: OctetReader, _: int, slots: Slots, outcome: Outcome
     ) -> None:
         self._steps, self._closed = program.steps, program.table.closed
+        self._kept = [
+            np.array([row.number for row in program.table.rows[node.first : node.stop]], np.int64)
+            for node in program.table.nodes
+        ]
         self._source, self._slots = source, slots
         self._room = Room(program.table.layout, outcome)
         self._left: list[Integers] = [_NONE]
@@ -104,9 +111,10 @@ class MessageWaves:
         wide = any(step.size > 1 for step in steps)
         tags = self._tags(at, wave.end, wide)
         for step in steps:
-            if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
-                continue  # A message of a oneof may have to begin anew.
             hit = (tags & step.mask if wide else tags) == step.tag
+            if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
+                # After another member of its oneof a message begins anew.
+                hit &= self._slots.array(step.row.case)[wave.ids()] == 0
             count = np.count_nonzero(hit)
             if count == len(hit):
                 at = self._step(step, wave, at, new)
@@ -118,7 +126,41 @@ class MessageWaves:
                 at = at.copy()
                 at[places] = after
                 tags[places] = self._tags(after, some.end, wide)
+        return self._after_others(node, at, wave.end)
+
+    def _after_others(self, node: int, at: Integers, end: Integers) -> Integers:
+        """Return the position of each row after the next fields that the columns lack."""
+        left = np.flatnonzero(at < end)
+        if len(left) > rows.FEW:
+            at = at.copy()
+        while len(left) > rows.FEW:  # A row alone may have very many.
+            begin, stop = at[left], end[left]
+            tag, after = self._source.unsigned(begin)
+            other = (after - begin <= MAX_SIZE_BYTES) & (tag >= _LEAST_TAG) & (tag <= _LOW)
+            other &= ~np.isin(tag >> _WIRE_BITS, self._kept[node])
+            wire = tag & (1 << _WIRE_BITS) - 1
+            after = self._after_value(wire, np.minimum(after, stop), stop)
+            other &= after <= stop
+            left = left[other]
+            at[left] = after[other]
+            left = left[at[left] < end[left]]
         return at
+
+    def _after_value(self, wire: Integers, at: Integers, end: Integers) -> Integers:
+        """Return the position after values of these wire types, `NOWHERE` after other ones."""
+        after = np.full(len(at), NOWHERE, np.int64)
+        for each in _WIRES:
+            places = np.flatnonzero(wire == each)
+            if len(places):
+                start, stop = at[places], end[places]
+                if each == Wire.VARINT:
+                    after[places] = self._source.unsigned(start)[1]
+                elif each == Wire.SIZED:
+                    _, past, fits = self._sized(start, stop)
+                    after[places] = np.where(fits, past, NOWHERE)
+                else:
+                    after[places] = start + _WIDTHS[each]
+        return after
 
     def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Uint64s":
         """Return the next bytes, or 0 at the end: no tag begins with 0."""
