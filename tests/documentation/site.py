@@ -5,8 +5,11 @@ that has outputs, and the others to download. The site has neither the pages for
 the files of the project's root: a link to one leads to the file in the repository, if
 pyproject.toml has its address, or else becomes the file's place in words. `<details>` contains
 Markdown on both. The repository shows nothing of `<!-- site: this -->`, and the site shows `this`.
+
+A browser breaks a long name anywhere. The site's pages say where a name may be broken.
 """
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -28,6 +31,12 @@ _TO_NOTEBOOK = re.compile(r"\]\(\.\./notebooks/(\w+)\.ipynb\)")
 _TO_CONTRIBUTORS = re.compile(r"\[([^]]+)\]\((?:\.\./)?(contributors/[\w./-]+)(#[\w-]+)?\)")
 _TO_PROJECT = re.compile(r"\[([^]]+)\]\(\.\./([A-Z]+(?:\.md)?)(#[\w-]+)?\)")
 _FOR_SITE = re.compile(r"<!-- site: (.+?) -->")
+_CODE = re.compile(r"(?<!<span></span>)<code>([^<]+)</code>")
+_IN_A_NAME = re.compile(r"(?<=[\w)][._/=])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
+_CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
+_BEFORE_A_UNIT = re.compile(r"(?<=\d) (?=(?:x|s|ms|ns|us|MiB|GiB)\b)")
+_WHOLE, _NAME = 20, 36
+"""The most letters of code that is not broken, and of a name that has room in a wide table."""
 
 
 def on_config(config: Any) -> Any:
@@ -107,5 +116,21 @@ def _in_repository(folder: str, link: re.Match[str]) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Keep the link to the repository from asking its host for the number of stars."""
-    return output.replace(' data-md-component="source"', "")
+    """Return the page with places for breaks, which the search does not see.
+
+    The link to the repository must not ask its host for the number of stars.
+    """
+    marked = _CELL.sub(_with_whole_figures, _CODE.sub(_with_breaks, output))
+    return marked.replace(' data-md-component="source"', "")
+
+
+def _with_breaks(code: re.Match[str]) -> str:
+    size = len(html.unescape(code[1]))
+    if size <= _WHOLE:
+        return f'<code class="whole">{code[1]}</code>'
+    kind = ' class="name"' if size <= _NAME else ""
+    return f"<code{kind}>{_IN_A_NAME.sub('<wbr>', code[1])}</code>"
+
+
+def _with_whole_figures(cell: re.Match[str]) -> str:
+    return _BEFORE_A_UNIT.sub("&nbsp;", cell[0])

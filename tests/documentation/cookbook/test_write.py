@@ -194,7 +194,7 @@ def test_a_dataframe_becomes_records(
 def test_a_query_moves_from_kafka_and_back_and_has_each_row_once(
     runner: Runner, session: SparkSession, kafka: LocalKafka, tmp_path: Path
 ) -> None:
-    query, command = recipe("write.md", 'Move a running query from format("kafka") and back')
+    query, command = recipe("write.md", 'Move a running query from `format("kafka")` and back')
     ours = query.source
     theirs = ours.replace("pykafka", "kafka")
     last = ours.replace(".start()", ".trigger(availableNow=True).start()")
