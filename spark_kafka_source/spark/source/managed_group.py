@@ -143,7 +143,7 @@ class ManagedGroup:
         by `startingOffsets`; if the group has offsets of its topic, it was added, and begins at its
         start. The starts are committed, so that the next owner has them.
         """
-        own_ends = _of_partitions(self._membership.assignment, ends)
+        own_ends = self.own(ends)
         known = position.offsets
         new = self._taken_over | (own_ends.offsets.keys() - known.keys())
         taken_over = [partition for partition in sorted(own_ends.offsets) if partition in new]
@@ -161,6 +161,17 @@ class ManagedGroup:
             initial=False,
         )
         return shared, own_ends, {partition: at.offset for partition, at in starts.items()}
+
+    def own(self, ends: LogEnds) -> LogEnds:
+        """Return the ends of the partitions that the group assigns to this query."""
+        assignment = self._membership.assignment
+        topics = {partition.topic for partition in assignment}
+        return LogEnds(
+            only(ends.offsets, assignment),
+            only(ends.leader_epochs, assignment),
+            {name: topic_id for name, topic_id in ends.topic_ids.items() if name in topics},
+            ends.cluster_id,
+        )
 
     def batch_planned(self) -> None:
         """Note that a micro-batch is planned from the last result of `share`."""
@@ -263,13 +274,3 @@ def _end_in_order(number: int, _: object) -> None:
 
 def _place(position: SourceOffset, where: TopicPartition) -> OffsetAndEpoch:
     return OffsetAndEpoch(position.offsets[where], position.leader_epochs.get(where, -1))
-
-
-def _of_partitions(assignment: Collection[TopicPartition], ends: LogEnds) -> LogEnds:
-    topics = {partition.topic for partition in assignment}
-    return LogEnds(
-        only(ends.offsets, assignment),
-        only(ends.leader_epochs, assignment),
-        {name: topic_id for name, topic_id in ends.topic_ids.items() if name in topics},
-        ends.cluster_id,
-    )

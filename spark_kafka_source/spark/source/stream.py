@@ -318,12 +318,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the end of the next micro-batch, or `position` itself if nothing is new."""
         ends = self._ends
         before, taken_over = position, _NONE
+        seen = ends
         if self._group is not None:
             before, ends, taken_over = self._group.share(position, ends)
-            self._ends = ends
+            seen = self._seen_by_group(self._group, before, ends)
+            ends = self._ends = ends if self._available_now else seen
         if position.initial and not ends.offsets:
             return position
-        starts = {**taken_over, **self._starts(before, ends)}
+        starts = {**taken_over, **self._starts(before, seen)}
         begin = {**before.offsets, **starts}
         may_wait = not starts and not self._available_now
         if may_wait and self._limits.are_to_wait(begin, ends.offsets, limit):
@@ -340,6 +342,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if nothing_new and not position.initial:
             return position
         return _source_offset(end, starts, ends)
+
+    def _seen_by_group(
+        self, group: "ManagedGroup", position: SourceOffset, ends: LogEnds
+    ) -> LogEnds:
+        """Return the ends, looked up again if others have read beyond them, which is no loss.
+
+        A member may read, commit and give up a partition after this query has looked up its end.
+        """
+        if all(ends.offsets.get(where, at) >= at for where, at in position.offsets.items()):
+            return ends
+        return group.own(self._planner.log_ends(position.offsets))
 
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
         """Return the starts of the partitions that do not go on from `position`."""

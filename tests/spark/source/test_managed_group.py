@@ -297,6 +297,42 @@ def test_a_log_truncated_below_what_others_read_is_a_loss(
         settle(again)
 
 
+@pytest.mark.parametrize("fails", ["true", "false"])
+@pytest.mark.parametrize("available_now", [False, True], ids=["stream", "available now"])
+def test_what_others_read_since_the_ends_were_looked_up_is_no_truncated_log(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    stack: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    fails: str,
+    available_now: bool,
+) -> None:
+    query = started(stack, broker, failOnDataLoss=fails)
+    reader, look_up = query.reader, query.reader._look_up_ends
+    others = iter([{TopicPartition("a", each): 11 for each in range(PARTITIONS)}])
+
+    def looked_up(position: Any) -> Any:
+        ends = look_up(position)
+        for read in others:
+            for log in logs:
+                log.append(b"more")
+            reader._planner.client.run(commit_offsets(reader._planner.client, "g", read))
+        return ends
+
+    monkeypatch.setattr(reader, "_look_up_ends", looked_up)
+    if available_now:
+        reader.prepareForTriggerAvailableNow()
+    settle(query)
+    query.batch()
+    assert not query.read
+    if not available_now:
+        for log in logs:
+            log.append(b"and more")
+        query.batch()
+        assert query.read == Counter((TopicPartition("a", each), 11) for each in range(PARTITIONS))
+
+
 def test_a_member_that_was_away_does_not_overwrite_newer_commits(
     broker: MemoryBroker, logs: list[PartitionLog], stack: ExitStack
 ) -> None:
