@@ -116,7 +116,9 @@ def _in_repository(folder: str, link: re.Match[str]) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Return the page with places for breaks, which the search does not see.
+    """Return the page with places for breaks. The search's index has none of them.
+
+    But a page that the search opens does not mark words in code with such places.
 
     The link to the repository must not ask its host for the number of stars.
     """

@@ -16,6 +16,7 @@ from spark_kafka_source.values.avro import kernels as avro_kernels
 from spark_kafka_source.values.compiled import Kernels
 from spark_kafka_source.values.protobuf import compiled as messages
 from spark_kafka_source.values.protobuf import kernels as message_kernels
+from spark_kafka_source.values.protobuf import waves as message_waves
 
 WRITTEN = ("waves", "waves and rows", "rows", "as written")
 ALL = (*WRITTEN, "compiled")
@@ -32,6 +33,8 @@ def using(name: str) -> Iterator[None]:
             patch.setattr(module, "kernels", lambda row_count=0, found=kernels: found)
         patch.setattr(rows, "FEW", _FEW.get(name, rows.FEW))
         patch.setattr(waves, "PATIENCE", 0 if name == "waves and rows" else waves.PATIENCE)
+        if name == "waves":  # As many passes as there can be.
+            patch.setattr(message_waves, "_FIELDS_OF_A_STEP", 0)
         if name == "as written":  # At first there is too little room for all lists.
             patch.setattr(slots, "ITEMS_A_ROW", 0)
         yield

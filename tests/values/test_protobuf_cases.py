@@ -303,7 +303,7 @@ def test_bytes_of_proto2(name: str, data: bytes, column: str, found: Any) -> Non
 
 
 def test_unknown_fields_are_skipped_in_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a compiled engine the other one takes a hundred times as long."""
+    """Without a compiled engine the other one takes many times as long."""
     monkeypatch.setattr(Engines, "_again", lambda *_: pytest.fail("a row is read by itself"))
     wide = tag(100_000, 2) + b"\1x"
     others = n(99, 300) + tag(98, 1) + bytes(8) + wide + tag(97, 5) + bytes(4)

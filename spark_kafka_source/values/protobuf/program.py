@@ -26,6 +26,7 @@ from spark_kafka_source.values.protobuf.schema import (
 )
 
 MAX_TAG_BYTES = 4
+LAST_NUMBER = (1 << 29) - 1
 MAX_NESTING = 100
 """The deepest nesting of messages and groups, as in other implementations."""
 MAX_SIZE_BYTES = 5
@@ -178,12 +179,21 @@ def _arrays(table: Table) -> tuple[Integers, ...]:
     )
 
 
+@lru_cache(maxsize=64)
+def kept_numbers(table: Table) -> tuple[Integers, ...]:
+    """Return the numbers of each node's fields, in their order, with a last one above them all."""
+    return tuple(
+        np.array([*(row.number for row in table.rows[node.first : node.stop]), LAST_NUMBER + 1])
+        for node in table.nodes
+    )
+
+
 def program_of(table: Table, writer: Schema, message: Message) -> MessageProgram:
     """Return the program that fills the table from what the writer wrote as `message`.
 
     Its steps are the fields that the writer's messages are known to hold, in the order in which
-    they are written. Other fields, and fields in another order, are read too, but one row at a
-    time.
+    they are written. Other fields, and fields in another order, are read too, but in more passes,
+    or one row at a time.
     """
     written: list[Message | None] = [None] * len(table.nodes)
     written[0] = message

@@ -4,6 +4,9 @@ A row whose next field is another one waits at its position. After each pass it 
 that the columns lack. Unfinished rows get another pass, as long as they are many and advance. The
 engine for one row after the other reads the rest, from their beginning. So this engine marks no row
 as bad, except for too many items.
+
+A pass costs about as much as the other engine takes for a field of each of its steps. So a pass
+that read fewer fields, in all rows together, was the last one.
 """
 
 import numpy as np
@@ -21,14 +24,17 @@ from spark_kafka_source.values.protobuf.program import (
     Op,
     Row,
     Step,
+    kept_numbers,
     wide_levels,
 )
 from spark_kafka_source.values.protobuf.schema import Wire
 from spark_kafka_source.values.rows import Wave
 from spark_kafka_source.values.slots import Slots
 
-_AGAIN = 2
-"""More passes need this many times the rows that count as few: a row may need several."""
+_AGAIN = 8
+"""More passes need this many times the rows that count as few."""
+_FIELDS_OF_A_STEP = 1
+"""The least fields that a pass must read for each of its steps, if there is to be another one."""
 _LOW = (1 << 32) - 1
 _NONE, _FIRST = np.zeros(0, np.int64), np.zeros(1, np.int64)
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
@@ -70,10 +76,7 @@ class MessageWaves:
         self, program: MessageProgram, source: OctetReader, _: int, slots: Slots, outcome: Outcome
     ) -> None:
         self._steps, self._closed = program.steps, program.table.closed
-        self._kept = [
-            np.array([row.number for row in program.table.rows[node.first : node.stop]], np.int64)
-            for node in program.table.nodes
-        ]
+        self._kept = kept_numbers(program.table)
         self._source, self._slots = source, slots
         self._room = Room(program.table.layout, outcome)
         self._left: list[Integers] = [_NONE]
@@ -93,9 +96,12 @@ class MessageWaves:
         """Read messages to their end. `new` if nothing of them has been read before."""
         few = 0
         while len(at) > few:
-            after = self._pass(node, wave, at, new)
+            after, fields = self._pass(node, wave, at, new)
             left = np.flatnonzero(after != wave.end)
             if not len(left):
+                return
+            if fields < _FIELDS_OF_A_STEP * len(self._steps[node]):
+                self._left.append(wave.rows[left])
                 return
             stuck = after[left] == at[left]
             if np.count_nonzero(stuck):
@@ -105,9 +111,9 @@ class MessageWaves:
             few, new = _AGAIN * rows.FEW, False
         self._left.append(wave.rows)
 
-    def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> Integers:
-        """Try every field once, and return the new position of each row."""
-        steps = self._steps[node]
+    def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> tuple[Integers, int]:
+        """Try every field once. Return the new position of each row, and the count of fields."""
+        steps, fields = self._steps[node], 0
         wide = any(step.size > 1 for step in steps)
         tags = self._tags(at, wave.end, wide)
         for step in steps:
@@ -115,7 +121,8 @@ class MessageWaves:
             if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
                 # After another member of its oneof a message begins anew.
                 hit &= self._slots.array(step.row.case)[wave.ids()] == 0
-            count = np.count_nonzero(hit)
+            count = int(np.count_nonzero(hit))
+            fields += count
             if count == len(hit):
                 at = self._step(step, wave, at, new)
                 tags = self._tags(at, wave.end, wide)
@@ -126,25 +133,32 @@ class MessageWaves:
                 at = at.copy()
                 at[places] = after
                 tags[places] = self._tags(after, some.end, wide)
-        return self._after_others(node, at, wave.end)
+        at, others = self._after_others(node, at, wave.end)
+        return at, fields + others
 
-    def _after_others(self, node: int, at: Integers, end: Integers) -> Integers:
-        """Return the position of each row after the next fields that the columns lack."""
-        left = np.flatnonzero(at < end)
-        if len(left) > rows.FEW:
+    def _after_others(self, node: int, at: Integers, end: Integers) -> tuple[Integers, int]:
+        """Return the position of each row after the next fields that the columns lack, and a count.
+
+        Few rows may have very many of them, and stay where they are.
+        """
+        left, few, kept = np.flatnonzero(at < end), _AGAIN * rows.FEW, self._kept[node]
+        fields = 0
+        if len(left) > few:
             at = at.copy()
-        while len(left) > rows.FEW:  # A row alone may have very many.
+        while len(left) > few:
             begin, stop = at[left], end[left]
             tag, after = self._source.unsigned(begin)
             other = (after - begin <= MAX_SIZE_BYTES) & (tag >= _LEAST_TAG) & (tag <= _LOW)
-            other &= ~np.isin(tag >> _WIRE_BITS, self._kept[node])
+            number = tag >> _WIRE_BITS
+            other &= kept.take(np.searchsorted(kept, number), mode="clip") != number
             wire = tag & (1 << _WIRE_BITS) - 1
             after = self._after_value(wire, np.minimum(after, stop), stop)
             other &= after <= stop
             left = left[other]
             at[left] = after[other]
+            fields += len(left)
             left = left[at[left] < end[left]]
-        return at
+        return at, fields
 
     def _after_value(self, wire: Integers, at: Integers, end: Integers) -> Integers:
         """Return the position after values of these wire types, `NOWHERE` after other ones."""
