@@ -63,7 +63,11 @@ class KafkaBatchReader(DataSourceReader):
                     raise start_after_end(partition, start, latest[partition], resolved=True)
         if isinstance(self._ending.bound, AtTimestamp):
             _warn_of_order(planner, self._ending.option, latest)
-        starts = planner.resolve(self._starting, latest)
+        starts = {
+            # A group may have read on since the ends were looked up.
+            partition: min(start, latest[partition])
+            for partition, start in planner.resolve(self._starting, latest).items()
+        }
         ends = planner.resolve(self._ending, latest)
         for partition in sorted(ends):
             if starts[partition] > ends[partition]:

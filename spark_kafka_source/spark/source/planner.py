@@ -172,6 +172,8 @@ class OffsetPlanner:
         offsets = self._offsets_of(named, latest)
         if offsets.keys() != latest.keys():
             raise does_not_match_assigned(named.option, offsets, latest)
+        if isinstance(named.bound, Committed):
+            latest = self._reached(offsets, latest)
         # An explicit offset must lie between both ends of its log, so the start is needed, too.
         earliest = self.earliest(
             [partition for partition, offset in offsets.items() if offset != Extreme.LATEST.value]
@@ -229,6 +231,14 @@ class OffsetPlanner:
                 "Give 'startingOffsetsCommittedStrategy' as 'earliest' or 'latest'",
             )
         return _filled(offsets, latest, if_none)
+
+    def _reached(self, committed: Offsets, latest: Offsets) -> Offsets:
+        """Return the ends, those again that a group has read beyond since they were looked up."""
+        beyond = [where for where, offset in committed.items() if offset > latest[where]]
+        again = self.client.run(
+            latest_offsets(self.client, beyond, self._options.fetch.isolation_level)
+        )
+        return {**latest, **{where: end.offset for where, end in again.items()}}
 
     def _within(
         self, named: NamedBound, partition: TopicPartition, offset: int, earliest: int, latest: int

@@ -1,6 +1,7 @@
 """Position of a bound in each log: by offset, by timestamp, by a group's committed offset."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -9,9 +10,11 @@ from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.protocol.messages.list_offsets import ListOffsetsRequest
 from spark_kafka_source.records import Record
 from spark_kafka_source.spark.conditions import DataLossError, OffsetMismatchError
+from spark_kafka_source.spark.source.batch import KafkaBatchReader
 from spark_kafka_source.spark.source.bounds import Extreme, NamedBound, ending_bound
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.planner import OffsetPlanner
+from spark_kafka_source.spark.source.tasks import KafkaInputPartition
 from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from tests.spark.settings import A0, A1, B0, Plan
 
@@ -153,6 +156,41 @@ def test_a_committed_offset_that_its_log_does_not_have_is_data_loss_or_the_neare
     with pytest.raises(DataLossError, match=rf"START_OFFSET_RESET.*offset {committed} of a-0"):
         resolved(plan(**options))
     assert resolved(plan(**options, failOnDataLoss="false")) == {A0: nearest, A1: 0}
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_group_may_have_read_on_since_the_ends_were_looked_up(
+    broker: MemoryBroker, plan: Plan, fails: str
+) -> None:
+    broker.cluster.committed["g"] = {A0: 5, A1: 3}
+    planner = plan(startingOffsets="committed", kafka_group_id="g", failOnDataLoss=fails)
+    assert resolved(planner, {A0: 4, A1: 3}) == {A0: 5, A1: 3}
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_a_batch_has_nothing_to_read_where_its_group_has_read_on(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    plan: Plan,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+) -> None:
+    look_up = OffsetPlanner.log_ends
+
+    def looked_up(planner: OffsetPlanner) -> Any:
+        ends = look_up(planner)
+        logs[0].append(b"more")
+        broker.cluster.committed["g"] = {A0: logs[0].end_offset, A1: 0}
+        return ends
+
+    monkeypatch.setattr(OffsetPlanner, "log_ends", looked_up)
+    options = {"startingOffsets": "committed", "kafka_group_id": "g", "failOnDataLoss": fails}
+    tasks = KafkaBatchReader(plan(**options)._options).partitions()
+    ranges = [
+        each for task in tasks if isinstance(task, KafkaInputPartition) for each in task.ranges
+    ]
+    assert [(each.topic_partition, each.start, each.end) for each in ranges] == [(A1, 0, 3)]
 
 
 def test_bounds_of_no_partitions_ask_nothing(broker: MemoryBroker, plan: Plan) -> None:
