@@ -233,7 +233,7 @@ class OffsetPlanner:
         return _filled(offsets, latest, if_none)
 
     def _reached(self, committed: Offsets, latest: Offsets) -> Offsets:
-        """Return the ends, those again that a group has read beyond since they were looked up."""
+        """Return the ends. An end that the group has read beyond is looked up again."""
         beyond = [where for where, offset in committed.items() if offset > latest[where]]
         again = self.client.run(
             latest_offsets(self.client, beyond, self._options.fetch.isolation_level)
