@@ -16,6 +16,7 @@ It only pickles a second reader, for `read`. So nothing is looked up before the 
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -352,7 +353,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if all(ends.offsets.get(where, at) >= at for where, at in position.offsets.items()):
             return ends
-        return group.own(self._planner.log_ends(position.offsets))
+        seen = self._planner.log_ends(position.offsets)
+        # A partition that was added meanwhile is for the next look.
+        return group.own(replace(seen, offsets=only(seen.offsets, ends.offsets)))
 
     def _starts(self, position: SourceOffset, ends: LogEnds) -> Offsets:
         """Return the starts of the partitions that do not go on from `position`."""
