@@ -159,7 +159,7 @@ def test_a_query_that_wrote_at_least_once_before(
     batch_id: int, in_memory: Trial, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A query that wrote at least once before warns once on its old checkpoint that rows may be
-    written twice, since it finds no decision. With `doubtfulReplays` `fail` its first start ends
+    written twice, since it finds no decision. With `doubtfulReplays=fail` its first start ends
     with `DoubtfulReplayError`: use `warn` for one start.
     """
     query = in_memory.query
