@@ -35,8 +35,10 @@ _CODE = re.compile(r"(?<!<span></span>)<code>([^<]+)</code>")
 _IN_A_NAME = re.compile(r"(?<=[\w)][._/=])(?=\w)|(?<=[a-z0-9])(?=[A-Z])")
 _CELL = re.compile(r"<td>.*?</td>", re.DOTALL)
 _BEFORE_A_UNIT = re.compile(r"(?<=\d) (?=(?:x|s|ms|ns|us|MiB|GiB)\b)")
-_WHOLE, _NAME = 20, 36
-"""The most letters of code that is not broken, and of a name that has room in a wide table."""
+_WHOLE = 20
+"""Code of so many letters or fewer is never broken."""
+_NAME = 36
+"""A name of so many letters or fewer is not broken in the first column of a wide table."""
 
 
 def on_config(config: Any) -> Any:
@@ -118,9 +120,8 @@ def _in_repository(folder: str, link: re.Match[str]) -> str:
 def on_post_page(output: str, **_: Any) -> str:
     """Return the page with places for breaks. The search's index has none of them.
 
-    But a page that the search opens does not mark words in code with such places.
-
-    The link to the repository must not ask its host for the number of stars.
+    On a page that the search opens, the words in such code are not marked. The page does not ask
+    the repository's host for the number of its stars.
     """
     marked = _CELL.sub(_with_whole_figures, _CODE.sub(_with_breaks, output))
     return marked.replace(' data-md-component="source"', "")

@@ -85,7 +85,7 @@ def uneven(outcome: Outcome) -> float:
 def test_a_slow_producer_writes_to_all_partitions(
     kafka: LocalKafka, topic: str, send: Callable[[KafkaProducer, str], int], linger_ms: int
 ) -> None:
-    """It waits for each record, so that no pause of the machine lets records gather."""
+    """The producer waits for each record, so none gather while the machine stands still."""
     kafka.create_topic(topic, PARTITIONS)
     settings: dict[str, Any] = {
         "bootstrap.servers": kafka.bootstrap_servers,

@@ -64,7 +64,7 @@ class KafkaBatchReader(DataSourceReader):
         if isinstance(self._ending.bound, AtTimestamp):
             _warn_of_order(planner, self._ending.option, latest)
         starts = {
-            # A group may have read on since the ends were looked up.
+            # The group may have read beyond the ends since they were looked up.
             partition: min(start, latest[partition])
             for partition, start in planner.resolve(self._starting, latest).items()
         }

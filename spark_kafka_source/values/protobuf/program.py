@@ -181,7 +181,7 @@ def _arrays(table: Table) -> tuple[Integers, ...]:
 
 @lru_cache(maxsize=64)
 def kept_numbers(table: Table) -> tuple[Integers, ...]:
-    """Return the numbers of each node's fields, in their order, with a last one above them all."""
+    """Return the field numbers of each node, in their order, and a number above all of them."""
     return tuple(
         np.array([*(row.number for row in table.rows[node.first : node.stop]), LAST_NUMBER + 1])
         for node in table.nodes
@@ -211,6 +211,17 @@ def program_of(table: Table, writer: Schema, message: Message) -> MessageProgram
     return MessageProgram(table, tuple(steps))
 
 
+def _skipped(number: int, wire: Wire) -> Row:
+    return Row(-1, number, wire, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
+
+
+SKIPPING = tuple(
+    Step(_skipped(0, wire), wire, 0, 0, 0, False)
+    for wire in (Wire.VARINT, Wire.SIZED, Wire.FIXED32, Wire.FIXED64)
+)
+"""Steps over the value of any field, by wire type, once its tag has been read."""
+
+
 def _number(field: Field) -> int:
     return field.number
 
@@ -222,7 +233,7 @@ def _step(field: Field, row: Row | None) -> Step | None:
     if wire is Wire.GROUP or len(tag) > MAX_TAG_BYTES:
         return None
     if row is None or not (row.wire == wire or (row.may_be_packed and wire is Wire.SIZED)):
-        row = Row(-1, field.number, wire, Op.SKIP, -1, -1, -1, 0, -1, -1, -1)
+        row = _skipped(field.number, wire)
     mask = (1 << 8 * len(tag)) - 1
     repeated = row.level >= 0 or (row.op == Op.SKIP and field.repeated)
     return Step(row, wire, int.from_bytes(tag, "little"), mask, len(tag), repeated)

@@ -18,6 +18,7 @@ from spark_kafka_source.values.faults import COLUMNS, Fault, Mask, Outcome
 from spark_kafka_source.values.octets import OctetReader, Uint64s, unzigzag
 from spark_kafka_source.values.protobuf.program import (
     MAX_SIZE_BYTES,
+    SKIPPING,
     SLOTS_OF_A_BYTE,
     SLOTS_OF_A_ROW,
     MessageProgram,
@@ -38,7 +39,6 @@ _FIELDS_OF_A_STEP = 1
 _LOW = (1 << 32) - 1
 _NONE, _FIRST = np.zeros(0, np.int64), np.zeros(1, np.int64)
 _WIDTHS = {Wire.FIXED32: 4, Wire.FIXED64: 8}
-_WIRES = Wire.VARINT, Wire.SIZED, *_WIDTHS
 _WIRE_BITS, _LEAST_TAG = 3, 8
 
 
@@ -119,7 +119,7 @@ class MessageWaves:
         for step in steps:
             hit = (tags & step.mask if wide else tags) == step.tag
             if step.row.op == Op.MESSAGE and step.row.case >= 0 and not new:
-                # After another member of its oneof a message begins anew.
+                # A message begins anew after another member of its oneof: the other engine does it.
                 hit &= self._slots.array(step.row.case)[wave.ids()] == 0
             count = int(np.count_nonzero(hit))
             fields += count
@@ -161,19 +161,13 @@ class MessageWaves:
         return at, fields
 
     def _after_value(self, wire: Integers, at: Integers, end: Integers) -> Integers:
-        """Return the position after values of these wire types, `NOWHERE` after other ones."""
+        """Return the position after values of these wire types, or `NOWHERE` if they do not fit."""
         after = np.full(len(at), NOWHERE, np.int64)
-        for each in _WIRES:
-            places = np.flatnonzero(wire == each)
+        for step in SKIPPING:
+            places = np.flatnonzero(wire == step.wire)
             if len(places):
-                start, stop = at[places], end[places]
-                if each == Wire.VARINT:
-                    after[places] = self._source.unsigned(start)[1]
-                elif each == Wire.SIZED:
-                    _, past, fits = self._sized(start, stop)
-                    after[places] = np.where(fits, past, NOWHERE)
-                else:
-                    after[places] = start + _WIDTHS[each]
+                _, past, fits = self._measured(step, at[places], end[places])
+                after[places] = past if fits is None else np.where(fits, past, NOWHERE)
         return after
 
     def _tags(self, at: Integers, end: Integers, wide: bool) -> "Octets | Uint64s":
