@@ -38,7 +38,7 @@ class Retry:
 
         An error without a remedy is raised as it is. At the deadline, `KafkaTimeoutError` names the
         call and its last two failures, since the last try may have had no time. A `BootstrapError`
-        is raised as it is, since it lists the addresses, unless a broker was reached.
+        lists the addresses, so it is raised itself with both failures, unless a broker was reached.
         """
         tries = 0
         previous: KafkaError | None = None
@@ -119,7 +119,7 @@ def _gave_up(
     what: str, tries: int, deadline: Deadline, error: KafkaError, previous: KafkaError | None
 ) -> KafkaError:
     if isinstance(error, BootstrapError) and isinstance(previous, BootstrapError | None):
-        return error
+        return error if previous is None else error.after(previous)
     text = f"{what}: no success in {tries} tries within {deadline.timeout_ms} ms; the last: {error}"
     if previous is not None and str(previous) != str(error):
         text += f"; the one before: {previous}"

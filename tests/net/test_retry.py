@@ -102,6 +102,19 @@ def test_giving_up_to_bootstrap_keeps_the_list_of_addresses(clock: Clock) -> Non
     assert caught.value.__cause__ is None  # Nor itself: a walk along that chain never ends.
 
 
+def test_the_fault_of_an_address_is_not_hidden_by_a_last_try_that_had_no_time(clock: Clock) -> None:
+    fault = BootstrapError(["a:1: no token", "b:2: refused"])
+    short = BootstrapError(["b:2: refused", "a:1: timed out connecting"])
+    with pytest.raises(BootstrapError) as caught:
+        run(clock, Attempts(fault, short, for_ever=True), timeout_ms=200)
+    assert caught.value.failures == (
+        "b:2: refused",
+        "a:1: timed out connecting",
+        "before that, a:1: no token",
+    )
+    assert caught.value.__cause__ is short
+
+
 def test_what_a_broker_said_is_not_hidden_by_a_last_try_that_had_no_time(clock: Clock) -> None:
     attempts = Attempts(MOVED, BootstrapError(["a:1: timed out"]), for_ever=True)
     with pytest.raises(KafkaTimeoutError) as caught:

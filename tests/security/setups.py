@@ -151,10 +151,10 @@ def _delegation_token(bench: Bench) -> Options:
 HTTP = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
 SSH = b"SSH-2.0-OpenSSH_9.6\r\n"
 BRIEFLY = {
-    "kafka.socket.connection.setup.timeout.ms": "400",
-    "kafka.request.timeout.ms": "700",
+    "kafka.socket.connection.setup.timeout.ms": "2000",
+    "kafka.request.timeout.ms": "3500",
 }
-"""Set-ups where the client can only wait."""
+"""Set-ups where the client can only wait, long enough for a whole try on a loaded machine."""
 
 PROTOCOL = "'kafka.security.protocol'"
 KEYSTORE = "'kafka.ssl.keystore.location'"
