@@ -88,8 +88,8 @@ def _values(labels: Mapping[str, str]) -> tuple[str, ...]:
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.long
-def test_the_exporter_shows_queries_and_clients(address: str) -> None:
-    wait_until(lambda: "pykafka_query_lag_records" in exported(address))
+def test_the_exporter_shows_queries_and_clients(page: Runner, address: str) -> None:
+    wait_until(lambda: "pykafka_query_lag_records" in exported(address), page.variable("query"))
     found = exported(address)
     query = "billing-monitoring"
     lag = found["pykafka_query_lag_records"]
@@ -102,20 +102,21 @@ def test_the_exporter_shows_queries_and_clients(address: str) -> None:
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.long
-def test_an_idle_query_is_alive(address: str) -> None:
+def test_an_idle_query_is_alive(page: Runner, address: str) -> None:
     name = "pykafka_query_batch_timestamp_seconds"
-    wait_until(lambda: name in exported(address))
+    started = page.variable("query")
+    wait_until(lambda: name in exported(address), started)
     query = ("billing-monitoring",)
     last = exported(address)[name][query]
-    wait_until(lambda: exported(address)[name][query] > last)
-    wait_until(lambda: exported(address)[name][query] > last + 1)
+    wait_until(lambda: exported(address)[name][query] > last, started)
+    wait_until(lambda: exported(address)[name][query] > last + 1, started)
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.long
-def test_the_dashboard_and_the_alerts_ask_for_what_is_exported(address: str) -> None:
-    wait_until(lambda: "pykafka_query_lag_records" in exported(address))
+def test_the_dashboard_and_the_alerts_ask_for_what_is_exported(page: Runner, address: str) -> None:
+    wait_until(lambda: "pykafka_query_lag_records" in exported(address), page.variable("query"))
     asked = {*_NAME.findall(DASHBOARD.read_text()), *_NAME.findall(PAGE.read_text())}
     assert asked - set(exported(address)) == set()
 
