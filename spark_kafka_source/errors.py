@@ -368,16 +368,6 @@ class BootstrapError(RemoteError):
         super().__init__(tuple(failures))
         self.failures = tuple(failures)
 
-    def after(self, previous: "BootstrapError") -> "BootstrapError":
-        """Return an error with the other faults of the try before, too.
-
-        The last try may have had no time to find the fault.
-        """
-        others = [each for each in previous.failures if each not in self.failures]
-        if not others:
-            return self
-        return BootstrapError([*self.failures, *(f"before that, {each}" for each in others)])
-
     def _text(self) -> str:
         return (
             "No broker of 'kafka.bootstrap.servers' could be reached; tried "

@@ -119,8 +119,17 @@ def _gave_up(
     what: str, tries: int, deadline: Deadline, error: KafkaError, previous: KafkaError | None
 ) -> KafkaError:
     if isinstance(error, BootstrapError) and isinstance(previous, BootstrapError | None):
-        return error if previous is None else error.after(previous)
+        return _with_the_faults_before(error, previous)
     text = f"{what}: no success in {tries} tries within {deadline.timeout_ms} ms; the last: {error}"
     if previous is not None and str(previous) != str(error):
         text += f"; the one before: {previous}"
     return KafkaTimeoutError(text)
+
+
+def _with_the_faults_before(
+    error: BootstrapError, previous: BootstrapError | None
+) -> BootstrapError:
+    before = [each for each in previous.failures if each not in error.failures] if previous else []
+    if not before:
+        return error
+    return BootstrapError([*error.failures, *(f"before that, {each}" for each in before)])
