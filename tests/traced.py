@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy.ma  # noqa: F401  # The first `np.unique` of a process imports it. That would count.
+
 
 @dataclass
 class Traced:
