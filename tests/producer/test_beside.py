@@ -100,7 +100,7 @@ def test_a_slow_producer_writes_to_all_partitions(
 def test_a_fast_producer_writes_to_all_partitions_alike(
     kafka: LocalKafka, topic: str, way: Way
 ) -> None:
-    # Where the machine stands still, batches wait, and their partitions sit out rounds.
+    # An adaptive producer spares partitions whose batches wait, as after a pause of the machine.
     settings = {"batch.size": 1 << 24, "partitioner.adaptive.partitioning.enable": False}
     found = write(kafka, topic, way, FAST, settings)
     assert uneven(found) < 0.5

@@ -154,7 +154,7 @@ BRIEFLY = {
     "kafka.socket.connection.setup.timeout.ms": "2000",
     "kafka.request.timeout.ms": "3500",
 }
-"""Set-ups where the client can only wait, long enough for a whole try on a loaded machine."""
+"""Timeouts for a client that can only wait. A loaded machine, too, has time for a whole try."""
 
 PROTOCOL = "'kafka.security.protocol'"
 KEYSTORE = "'kafka.ssl.keystore.location'"

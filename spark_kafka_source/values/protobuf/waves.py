@@ -112,7 +112,7 @@ class MessageWaves:
         self._left.append(wave.rows)
 
     def _pass(self, node: int, wave: Wave, at: Integers, new: bool) -> tuple[Integers, int]:
-        """Try every field once. Return the new position of each row, and the count of fields."""
+        """Try every field once. Return each row's new position, and the number of fields read."""
         steps, fields = self._steps[node], 0
         wide = any(step.size > 1 for step in steps)
         tags = self._tags(at, wave.end, wide)
@@ -139,7 +139,7 @@ class MessageWaves:
     def _after_others(self, node: int, at: Integers, end: Integers) -> tuple[Integers, int]:
         """Return the position of each row after the next fields that the columns lack, and a count.
 
-        Few rows may have very many of them, and stay where they are.
+        Where few rows are left, they stay where they are: each may hold very many such fields.
         """
         left, few, kept = np.flatnonzero(at < end), _AGAIN * rows.FEW, self._kept[node]
         fields = 0
