@@ -54,8 +54,7 @@ class Vocabulary:
                 raise ConfigurationError(each.name, _UNSUPPORTED, each.text)
             if each.verdict is Verdict.UNKNOWN:
                 found = f"is no configuration of this {self.kind}"
-                hint = each.hint if each.is_slip else ""
-                expected = each.text or hint or "See docs/options.md for all"
+                expected = each.text or each.hint or "See docs/options.md for all"
                 raise ConfigurationError(each.name, found, expected)
             logger.warning("%s", as_written(f"'{each.name}' has no effect here: {each.text}"))
         return settings
@@ -88,7 +87,10 @@ class Vocabulary:
 
     def knows(self, name: str) -> bool:
         """Whether an argument of this name sets a known option."""
-        return self.option(name) in {each.lower() for each in (*self.known, *self.own)}
+        return self.option(name) in self._options()
+
+    def _options(self) -> set[str]:
+        return {each.lower() for each in (*self.known, *self.own)}
 
     def is_own(self, name: str) -> bool:
         """Whether an argument of this name sets an option that Kafka does not have."""
@@ -108,11 +110,10 @@ class Vocabulary:
         try:
             return _text(option, value)
         except ConfigurationError:
-            expected = self.others().refused.get(option)
-            if expected is None:
+            if option in self._options():
                 raise
-            # An object, such as an interceptor: a text would not help either.
-            raise ConfigurationError(option, _UNSUPPORTED, expected) from None
+            # An object, such as an interceptor: a text would not help either. The name is judged.
+            return type(value).__name__
 
 
 def refuse_positional(client: str, given: Sequence[object]) -> None:

@@ -28,15 +28,13 @@ class Verdict(Enum):
 class Judgement:
     """The verdict on a name. `text` is the reason, or what to do; "" if nothing is known.
 
-    `near` is the known name that an unknown one is close to. `is_slip` says that the client reads
-    it: a setting without effect would have none, even if it were spelt right.
+    `near` is the option that an unknown name may mean. The client reads it.
     """
 
     name: str
     verdict: Verdict
     text: str = ""
     near: str | None = None
-    is_slip: bool = False
 
     @property
     def hint(self) -> str:
@@ -69,13 +67,17 @@ class OtherNames:
             return Judgement(name, Verdict.WITHOUT_EFFECT, self.reasons[name])
         if name.startswith(_SECURITY):
             return None
+        return self._unknown(name, read)
+
+    def _unknown(self, name: str, read: Collection[str]) -> Judgement:
         if name in self.instead:
             return Judgement(name, Verdict.UNKNOWN, self.instead[name])
-        read_by_name = {option.lower(): option for option in read}
-        known = {**{each: each for each in self.reasons}, **read_by_name}
+        known = {**{each: each for each in self.reasons}, **{each.lower(): each for each in read}}
         near = self.meant.get(name) or nearest(name, known.values())
-        is_slip = near is not None and near.lower() in read_by_name
-        return Judgement(name, Verdict.UNKNOWN, near=near, is_slip=is_slip)
+        if near is None or near in read:
+            return Judgement(name, Verdict.UNKNOWN, near=near)
+        text = f"'{near}' has no effect either: {self.reasons[near]}"
+        return Judgement(name, Verdict.UNKNOWN, text)
 
 
 def judged(
@@ -102,7 +104,7 @@ def refuse_unknown(settings: Settings, prefix: str, read: Collection[str]) -> No
 
         known = other_names(Use.CONSUMER)
         if name not in known.reasons:
-            meant = nearest(name, read, _A_SLIP)
-            expected = f"Did you mean '{meant}'?" if meant else "Leave it out"
+            meant = known.meant.get(name) or nearest(name, read, _A_SLIP)
+            expected = f"Did you mean '{meant}'?" if meant else "See docs/options.md for all"
             expected = known.refused.get(name) or known.instead.get(name) or expected
             raise ConfigurationError(name, "is not supported", expected)

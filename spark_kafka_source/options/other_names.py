@@ -172,7 +172,40 @@ _REFUSED: Mapping[Use, Mapping[str, str]] = {
 }
 """Settings of Kafka's clients that users may rely on: for whom, what to do instead, the names."""
 
+_ONE_FILE = "Name one PEM file with the key and its certificates as '{}ssl.keystore.location'"
+
 _INSTEAD: Mapping[Use, Mapping[str, str]] = {
+    _ALL: {
+        _ONE_FILE.format(PREFIX): (
+            "ssl.certificate.location ssl.certfile ssl.key.location ssl.keyfile"
+        ),
+        "Name PEM files as 'kafka.ssl.truststore.location' and 'kafka.ssl.keystore.location'": (
+            "ssl.context"
+        ),
+        "Host names are checked, unless 'kafka.ssl.endpoint.identification.algorithm' is empty": (
+            "ssl.check.hostname"
+        ),
+        "Certificates are checked: name the authority's file as 'kafka.ssl.truststore.location'": (
+            "enable.ssl.certificate.verification"
+        ),
+        "Give `principal` and `keyTab` in 'kafka.sasl.jaas.config', as in docs/security.md": (
+            "sasl.kerberos.keytab sasl.kerberos.principal"
+        ),
+        "Give each as `extension_NAME=\"VALUE\"` in 'kafka.sasl.jaas.config'": (
+            "sasl.oauthbearer.extensions"
+        ),
+        "Leave it out: 'kafka.sasl.oauthbearer.token.endpoint.url' is enough": (
+            "sasl.oauthbearer.method"
+        ),
+        "Give a `token_provider`: an object whose method `token` returns a `Token`": """
+            oauth.cb sasl.oauth.token.provider
+            """,
+    },
+    _CLIENTS: {
+        "Leave it out: brokers tell their versions": (
+            "api.version api.version.request broker.version.fallback"
+        ),
+    },
     _IN_PYTHON: {
         "Give a `ConsumerRebalanceListener` as the argument `listener`": (
             "consumer.rebalance.listener rebalance.callback.class rebalance.cb rebalance.listener"
@@ -194,6 +227,11 @@ _INSTEAD: Mapping[Use, Mapping[str, str]] = {
     Use.CONSUMER: {
         "Give the topics to `subscribe`": "topic topics",
     },
+    Use.PRODUCER: {
+        "Give the time that `send` may wait for room, as 'kafka.max.block.ms'": (
+            "block.on.buffer.full"
+        ),
+    },
     Use.TOPIC_READ: {
         "Give the topics as `topic`": "topics subscribe assign",
         "Give the start as `start`": "begin since starting.offsets starting.timestamp",
@@ -210,8 +248,8 @@ _OF_REGISTRIES = {
     " enough",
     "bearer.auth.credentials.source": "Leave it out, and give 'schema.registry.bearer.auth.token'",
     "ssl.ca.location": "Use 'schema.registry.ssl.truststore.location'",
-    "ssl.certificate.location": "Use 'schema.registry.ssl.keystore.location'",
-    "ssl.key.location": "Use 'schema.registry.ssl.keystore.location'",
+    "ssl.certificate.location": _ONE_FILE.format("schema.registry."),
+    "ssl.key.location": _ONE_FILE.format("schema.registry."),
 }
 """Names of other registry clients' settings, behind `schema.registry.`, and what to do instead."""
 
@@ -222,6 +260,15 @@ _MEANT: Mapping[Use, Mapping[str, str]] = {
         "kafka.send.buffer.bytes": "socket.send.buffer.bytes",
         "kafka.request.timeout.ms": "socket.timeout.ms",
         "kafka.metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+        "kafka.sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+        "kafka.sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+        "kafka.sasl.password": "sasl.plain.password",
+        "kafka.sasl.username": "sasl.plain.username",
+        "kafka.ssl.key.password": "ssl.password",
+        "kafka.ssl.keystore.certificate.chain": "ssl.certificate.pem",
+        "kafka.ssl.keystore.key": "ssl.key.pem",
+        "kafka.ssl.truststore.certificates": "ssl.ca.pem",
+        "kafka.ssl.truststore.location": "ssl.ca.location ssl.cafile",
     },
     _IN_PYTHON: {
         "kafka.retry.backoff.ms": "fetch.error.backoff.ms",
@@ -239,6 +286,10 @@ _MEANT: Mapping[Use, Mapping[str, str]] = {
         "kafka.buffer.memory": "queue.buffering.max.kbytes queue.buffering.max.messages",
         "kafka.linger.ms": "queue.buffering.max.ms",
         "kafka.acks": "request.required.acks",
+    },
+    Use.PRODUCER: {
+        "kafka.max.block.ms": "metadata.fetch.timeout.ms",
+        "kafka.request.timeout.ms": "timeout.ms",
     },
     Use.READ: {
         "subscribe": "topic topics",

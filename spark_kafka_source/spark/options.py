@@ -134,9 +134,12 @@ def _judge_other_names(options: Iterable[str], settings: Settings, own: Options,
             raise ConfigurationError(name, "is not supported", each.text)
         if each.verdict is Verdict.WITHOUT_EFFECT:
             _warn(name, f": {each.text}")
-        elif (each.is_slip or each.name.startswith(_OF_VALUES)) and not unknown_may_pass:
-            expected = f"{each.hint or 'See docs/options.md.'} Or set 'unknownOptions' to 'warn' to"
-            raise ConfigurationError(name, "there is no such option", f"{expected} have it ignored")
+        elif (each.near or each.name.startswith(_OF_VALUES)) and not unknown_may_pass:
+            hint = each.hint or f"{each.text or 'See docs/options.md'}."
+            expected = f"{hint} Or set 'unknownOptions' to 'warn' to have it ignored"
+            raise ConfigurationError(name, "there is no such option", expected)
+        elif each.text:
+            _warn(name, f": {each.text}")
         else:
             _warn(name, f"; {each.hint[0].lower()}{each.hint[1:]}" if each.hint else "")
 

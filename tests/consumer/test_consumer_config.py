@@ -197,16 +197,38 @@ def test_policies_by_name() -> None:
         ("default_offset_commit_callback", "Give the callback to `commit_async`"),
         ("topics", "Give the topics to `subscribe`"),
         ("message.timeout.ms", "It is a producer's"),
+        ("api_version", "Leave it out: brokers tell their versions"),
+        ("ssl_context", "'ssl_truststore_location' and 'ssl_keystore_location'"),
+        ("ssl_cafile", "Did you mean 'ssl_truststore_location'?"),
+        ("ssl.ca.location", "Did you mean 'ssl.truststore.location'?"),
+        ("ssl.ca.pem", "Did you mean 'ssl.truststore.certificates'?"),
+        ("ssl_certfile", "the key and its certificates as 'ssl_keystore_location'"),
+        ("ssl.key.location", "the key and its certificates as 'ssl.keystore.location'"),
+        ("ssl.certificate.pem", "Did you mean 'ssl.keystore.certificate.chain'?"),
+        ("ssl.key.pem", "Did you mean 'ssl.keystore.key'?"),
+        ("ssl_password", "Did you mean 'ssl_key_password'?"),
+        ("ssl_check_hostname", "unless 'ssl_endpoint_identification_algorithm' is empty"),
+        ("enable.ssl.certificate.verification", "file as 'ssl.truststore.location'"),
+        ("sasl_plain_username", "Did you mean 'sasl_username'?"),
+        ("sasl_plain_password", "Did you mean 'sasl_password'?"),
+        ("sasl.kerberos.keytab", "`keyTab` in 'sasl.jaas.config'"),
+        ("sasl_oauth_token_provider", "Give a `token_provider`"),
+        ("oauth_cb", "Give a `token_provider`"),
+        ("sasl.oauthbearer.client.id", "'sasl.oauthbearer.client.credentials.client.id'?"),
+        ("sasl.oauthbearer.client.secret", "'sasl.oauthbearer.client.credentials.client.secret'?"),
+        ("sasl.oauthbearer.extensions", "in 'sasl.jaas.config'"),
+        ("ssl.any", "See docs/options.md for all"),
+        ("sasl_any", "See docs/options.md for all"),
         # There is no such thing here, and no likeness misleads.
         ("statistics_interval_ms", "See docs/options.md for all"),
-        ("api_version", "See docs/options.md for all"),
         ("queued.min.messages", "See docs/options.md for all"),
     ],
 )
 def test_settings_of_other_clients_are_answered_by_the_right_name_or_a_remedy(
     name: str, expected: str
 ) -> None:
-    assert expected in str(refusal(**{name: "1"}))
+    for value in ("1", object()):
+        assert expected in str(refusal(**{name: value}))
 
 
 @pytest.mark.parametrize("client", [KafkaConsumer, KafkaProducer, KafkaAdmin])
