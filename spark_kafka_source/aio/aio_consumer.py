@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import closing
-from typing import Any, TypeVar, overload
+from typing import Any, Never, TypeVar, overload
 from uuid import UUID
 
 from spark_kafka_source.aio.hold import hold, turns
@@ -64,9 +64,9 @@ class AIOConsumer(Consumer):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def unsubscribe(self) -> None:
+    async def unsubscribe(self, *topics: Never) -> None:
         """Stop reading, and leave the group."""
-        await self._wait(self._unsubscribe())
+        await self._wait(self._unsubscribe(topics))
 
     async def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`."""

@@ -17,6 +17,7 @@ from spark_kafka_source.producer.delivery import RecordMetadata
 from spark_kafka_source.producer.given_columns import HasArrowArray, HasArrowStream
 from spark_kafka_source.producer.kafka_producer import KafkaProducer
 from spark_kafka_source.producer.parcel import SendFuture
+from spark_kafka_source.producer.record import check_topic
 from spark_kafka_source.topic_partition import TopicPartition
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class AIOProducer:
 
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
         """
+        check_topic(topic)
         send = partial(
             self._producer.send,
             topic,

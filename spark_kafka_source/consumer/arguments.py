@@ -3,12 +3,14 @@
 A text can be iterated over, too, so it could pass for a collection of partitions or of names.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from operator import index
 from typing import Any, SupportsIndex, TypeAlias, TypeGuard
 
 from spark_kafka_source.errors import ConfigurationError, LocalError, in_short
 from spark_kafka_source.groups import OffsetAndMetadata
+from spark_kafka_source.options.kinds import TOPIC_NAME, TOPIC_NAMES
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -82,6 +84,19 @@ def _each_of(given: object) -> Iterable[object]:
     if is_one(given) or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return [given]
     return given
+
+
+def checked_topics(given: object) -> frozenset[str]:
+    """Return topics, given as one name or a collection. Raises `LocalError` for other names."""
+    is_many = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    names = list(given) if is_many else [given]  # type: ignore[call-overload]
+    for name in names:
+        if not isinstance(name, str) or not re.fullmatch(TOPIC_NAME, name):
+            raise LocalError(
+                f"{in_short(name)} cannot be a topic's name. {TOPIC_NAMES}. Give a regular "
+                "expression as `pattern`"
+            )
+    return frozenset(names)
 
 
 def checked_columns(columns: Iterable[str]) -> tuple[str, ...]:

@@ -243,7 +243,7 @@ class Consumer:
     def subscribe(
         self,
         topics: Iterable[str] = (),
-        *,
+        *more: Never,
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
         server_pattern: str | None = None,
@@ -257,7 +257,13 @@ class Consumer:
 
         `listener` takes the place of the one that the consumer was made with. Raises
         `ConfigurationError` for an object that is no listener, and for one without `group_id`.
+        Raises `LocalError` for what cannot be a topic's name.
         """
+        if more:
+            raise LocalError(
+                "subscribe() takes the topics as one list, and the rest by name: "
+                "subscribe(['events', 'orders'], listener=listener)"
+            )
         heard_by = self._checked_listener(listener) or self._listener
         self._subscription.begin(topics, pattern, heard_by, server_pattern)
 
@@ -280,7 +286,12 @@ class Consumer:
         self._positions.keep(partitions)
         self._follow_partitions()
 
-    async def _unsubscribe(self) -> None:
+    async def _unsubscribe(self, topics: Collection[object]) -> None:
+        if topics:
+            raise LocalError(
+                "unsubscribe() ends the whole subscription: to keep a part of it, subscribe() to "
+                "the topics that remain"
+            )
         self._waiting.ignored = True
         try:
             await self._leave(Deadline.after_ms(self._waiting.default_ms))

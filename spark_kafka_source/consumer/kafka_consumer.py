@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TypeVar, overload
+from typing import Never, TypeVar, overload
 from uuid import UUID
 
 from spark_kafka_source.client import Topic
@@ -63,9 +63,9 @@ class KafkaConsumer(Consumer):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def unsubscribe(self) -> None:
+    def unsubscribe(self, *topics: Never) -> None:
         """Stop reading, and leave the group."""
-        self._wait(self._unsubscribe())
+        self._wait(self._unsubscribe(topics))
 
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`.

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from spark_kafka_source.consumer.arguments import (
     Offsets,
     OneOrMany,
-    checked_offset,
     checked_offsets,
     checked_partition,
     checked_partitions,
@@ -87,12 +86,15 @@ class Seeking:
 def _given_offsets(
     where: TopicPartition | Offsets, offset: int | OffsetAndMetadata | None, leader_epoch: int
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-    if not is_one(where) and offset is None:
-        return checked_offsets(where, _SEEK)
-    partition = checked_partition(where)
-    if offset is None:
-        raise LocalError(f"Cannot seek in {partition} without an offset: give the offset, too")
-    at = checked_offset(offset, partition, _SEEK)
-    if leader_epoch >= 0:
-        at = OffsetAndMetadata(at.offset, leader_epoch)
-    return {partition: at}
+    one = checked_partition(where) if is_one(where) or offset is not None else None
+    given = where if one is None else {one: offset}
+    for partition, at in given.items() if isinstance(given, Mapping) else ():
+        if at is None:  # As `committed` returns it, where nothing is committed.
+            raise LocalError(
+                f"Cannot seek in {partition} without an offset: give one, or say where to go on "
+                "by `seek_to_beginning` or `seek_to_end`"
+            )
+    offsets = checked_offsets(given, _SEEK)
+    if one is not None and leader_epoch >= 0:
+        offsets[one] = OffsetAndMetadata(offsets[one].offset, leader_epoch)
+    return offsets

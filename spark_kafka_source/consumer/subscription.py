@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_kafka_source.client import LOOKUP_MS, KafkaClient, NextTry, Retry, Topic
+from spark_kafka_source.consumer.arguments import checked_topics
 from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.consumer.metrics import GroupMetrics
 from spark_kafka_source.consumer.rebalance_listener import (
@@ -132,7 +133,7 @@ class Subscription:
         server_pattern: str | None = None,
     ) -> None:
         """Replace the subscription. See `KafkaConsumer.subscribe`."""
-        names = frozenset((topics,) if isinstance(topics, str) else topics)
+        names = checked_topics(topics)
         if [bool(names), pattern is not None, bool(server_pattern)].count(True) != 1:
             raise LocalError("Give either topics or a pattern; unsubscribe() ends a subscription")
         if server_pattern:

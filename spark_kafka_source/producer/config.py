@@ -306,7 +306,8 @@ def _completed(settings: Settings, connection: ConnectionSettings) -> Settings:
 def _settings_of_class(values: Mapping[str, str]) -> Mapping[str, str]:
     name = values[_PARTITIONER_CLASS].strip()
     if name not in SETTINGS_BY_CLASS:
-        expected = f"Java classes cannot be run here: set '{_PARTITIONER}', or give a function"
+        known = ", ".join(Partitioner)
+        expected = f"Java classes cannot be run here: set '{_PARTITIONER}' to one of {known}"
         raise ConfigurationError(_PARTITIONER_CLASS, "found {}", expected, name)
     if _PARTITIONER in values:
         found = f"is given, and '{_PARTITIONER}', too"

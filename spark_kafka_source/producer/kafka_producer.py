@@ -58,6 +58,7 @@ from spark_kafka_source.producer.producer_config import config_from_arguments
 from spark_kafka_source.producer.record import (
     GivenSerializer,
     Serializer,
+    check_topic,
     checked_headers,
     checked_time,
     given_headers,
@@ -250,6 +251,7 @@ class KafkaProducer:
             if future is not None:
                 return future
         self._check_open()
+        check_topic(topic)
         added = given_headers(topic, headers)
         key_bytes = self._serialize_key(topic, added, key)
         value_bytes = self._serialize_value(topic, added, value)

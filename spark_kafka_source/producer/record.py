@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from spark_kafka_source.client.serde_arguments import Serde
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.options.kinds import INT64_MAX
 from spark_kafka_source.producer.errors import UnsendableRecordError
 from spark_kafka_source.records import MAX_RECORD_OVERHEAD, ColumnTypeError, UnencodableRowError
@@ -134,6 +134,15 @@ def _checked_bytes(topic: str, field: str, data: object, name: str) -> bytes | N
         return bytes(data)
     reason = f"it is a {type(data).__name__}, not bytes; give a `{name}`, as `str.encode`"
     raise UnsendableRecordError(topic, field, reason)
+
+
+def check_topic(given: object) -> None:
+    """Raise `LocalError` for what is no text, such as a whole record."""
+    if not isinstance(given, str):
+        raise LocalError(
+            f"Cannot send to a {type(given).__name__}: give a topic's name, and the record by its "
+            "parts, as send('events', value, key=key)"
+        )
 
 
 def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None) -> MutableHeaders:

@@ -15,6 +15,7 @@ from spark_kafka_source.errors import (
     ClosedError,
     KafkaError,
     KafkaTimeoutError,
+    LocalError,
     error_named,
 )
 from spark_kafka_source.producer import UnknownPartitionError, UnsendableRecordError
@@ -52,6 +53,19 @@ def test_it_has_the_calls_of_the_other_one() -> None:
         assert list(here) == [
             each for each in inspect.signature(there).parameters if each != "on_delivery"
         ], name
+
+
+@pytest.mark.parametrize("topic", [{"topic": "t", "value": "secret"}, b"t"], ids=["dict", "bytes"])
+def test_what_is_no_topic_is_named_and_not_shown(broker: MemoryBroker, topic: Any) -> None:
+    async def write() -> None:
+        async with writing(broker) as producer:
+            await producer.send(topic)
+
+    with KafkaProducer(bootstrap_servers=str(broker.address())) as producer:
+        for send in (partial(producer.send, topic), lambda: held(write())):
+            with pytest.raises(LocalError, match="give a topic's name, and the record") as refused:
+                send()
+            assert "secret" not in str(refused.value)
 
 
 def test_records_keep_their_order_and_have_their_offsets(

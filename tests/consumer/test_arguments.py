@@ -1,5 +1,6 @@
 """Partitions as arguments: one or many, and never the letters of a text."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,26 @@ def test_what_is_no_partition_is_refused(call: str, given: Any) -> None:
         with pytest.raises(LocalError, match=r"as TopicPartition\('events', 0\); found"):
             CALLS[call](consumer, given)
         assert consumer.assignment() == {T0}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda c: c.subscribe("events", "orders"), r"takes the topics as one list"),
+        (lambda c: c.subscribe(["events"], print), r"the rest by name: .*listener=listener"),
+        (lambda c: c.subscribe("test.*"), r"'test\.\*' cannot be a topic's name.*as `pattern`"),
+        (lambda c: c.subscribe(["ok", b"t"]), r"b't' cannot be a topic's name"),
+        (lambda c: c.subscribe(re.compile("a")), r"re.compile\('a'\) cannot be .*as `pattern`"),
+        (lambda c: c.unsubscribe(["events"]), r"subscribe\(\) to the topics that remain"),
+    ],
+)
+def test_topics_as_other_clients_take_them(
+    call: Callable[[KafkaConsumer], object], said: str
+) -> None:
+    with KafkaConsumer(bootstrap_servers="127.0.0.1:1", group_id="g") as consumer:
+        with pytest.raises(LocalError, match=said):
+            call(consumer)
+        assert not consumer.subscription()
 
 
 def test_none_is_no_partition() -> None:

@@ -49,7 +49,7 @@ def test_an_epoch_comes_with_the_offset_or_alone(filled: MemoryBroker) -> None:
         ({T0: 9, T1: -1}, "Cannot seek to offset -1 of t-1"),
         ({T0: 9, T1: "5"}, "offset '5' of t-1: give a whole number, or an OffsetAndMetadata"),
         ({T0: 9, T1: True}, "offset True of t-1"),
-        ({T0: 9, T1: None}, "offset None of t-1"),
+        ({T0: 9, T1: None}, "Cannot seek in t-1 without an offset: give one, or say"),
         ({T0: 9, T2: 5}, "t-2 is not assigned"),
         ({T0: 9, "t": 5}, "found 't'"),
         ([T0, T1], "give a dict of offsets by partition"),

@@ -270,10 +270,13 @@ def test_kafkas_own_classes_stand_for_settings(name: str, settings: Mapping[str,
     )
 
 
-def test_any_other_class_is_refused_with_what_to_use() -> None:
-    error = refusal(partitioner_class="com.example.Mine")
-    assert "'com.example.Mine'" in error.found
-    assert "'kafka.partitioner'" in error.expected
+@pytest.mark.parametrize("name", ["com.example.Mine", "RoundRobinPartitioner"])
+def test_any_other_class_is_refused_with_what_to_use(name: str) -> None:
+    error = refusal(partitioner_class=name)
+    assert f"'{name}'" in error.found
+    assert error.expected.endswith(
+        "set 'kafka.partitioner' to one of murmur2, murmur2_random, consistent_random, round_robin"
+    )
     error = refusal(partitioner_class=ROUND_ROBIN, partitioner="murmur2")
     assert "'kafka.partitioner', too" in error.found
 
