@@ -1,4 +1,4 @@
-"""Times in options: milliseconds since 1970, or a date and time (ISO 8601)."""
+"""Times in options: milliseconds since 1970, or a date, or a date and time (ISO 8601)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,12 +8,13 @@ from spark_kafka_source.errors import ConfigurationError
 TIMESTAMP_EXAMPLES = "'1760000000000' or '2025-10-09T08:53:20Z'"
 """Examples of a time in an option."""
 
-A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date and time with its zone"
+A_TIMESTAMP = "a time in milliseconds since 1970, from 0, or a date, or date and time, with a zone"
 """The times that an option takes, in words."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = "[0-9]{1,19}"
 _END = 2**63
+_DATE_IN_ZONE = r"([0-9]{4}-?[0-9]{2}-?[0-9]{2}) *([Z+-].*)"
 
 LIKE_SECONDS = range(10**9, 10**10)
 """Numbers that must be seconds, from 2001 to 2286.
@@ -25,7 +26,9 @@ In milliseconds they are four months of 1970, long before Kafka.
 def parse_timestamp(
     option: str, given: str | int, where: str = "", *values: str | int, example: str = ""
 ) -> int:
-    """Return milliseconds since 1970 for a number, a number as text, or a date.
+    """Return milliseconds since 1970 for a number, a number as text, or a date with its zone.
+
+    A date without a time is its first moment in that zone.
 
     Raises `ConfigurationError` for anything else, for a date without a zone, and for a number that
     must be seconds. The text of the error has `where` after the value, with `{}` for each of
@@ -88,6 +91,8 @@ def _number(given: str | int) -> int | None:
 
 
 def _moment(text: str) -> datetime | None:
+    # Python knows no date with a zone: it would read the `+02:00` behind a date as two o'clock.
+    text = re.sub(f"^{_DATE_IN_ZONE}$", r"\1T00\2", text)
     try:
         # Python would also read digits alone as a date.
         return None if text.isdigit() else datetime.fromisoformat(text)

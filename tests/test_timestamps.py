@@ -1,6 +1,6 @@
 """Users' timestamps: milliseconds, or dates with a zone. Seconds are not accepted."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import example, given
@@ -27,6 +27,8 @@ ONE_PM = 1_777_899_600_000
         ("1970-01-20T16:13:20Z", 1_700_000_000),
         ("0", 0),
         ("20260504", 20_260_504),
+        ("2026-05-04Z", ONE_PM - 13 * 3_600_000),
+        ("2026-05-04+02:00", ONE_PM - 15 * 3_600_000),
         ("999999999", 10**9 - 1),
         ("10000000000", 10**10),
         (str(2**63 - 1), 2**63 - 1),
@@ -46,7 +48,7 @@ def test_a_date_without_a_zone_is_refused_with_how_to_say_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "now", "-1", "1.5", "1e3", "2026-13-01T00:00Z", "1969-12-31T23:59:59Z", -1],
+    ["", "now", "-1", "1.5", "1e3", "2026-13-01Z", "2026-05-04+02:00Z", "1969-12-31T23:59Z", -1],
 )
 def test_what_is_no_moment(text: str | int) -> None:
     with pytest.raises(ConfigurationError, match="'1760000000000' or '2025-10-09T08:53:20Z'"):
@@ -69,6 +71,17 @@ def test_seconds_are_refused_with_the_date_that_they_mean(seconds: str | int) ->
 def test_where_it_stood_is_said() -> None:
     with pytest.raises(ConfigurationError, match="found 1700000000 for 't', which is"):
         refuse_seconds("option", 1_700_000_000, " for {}", "t")
+
+
+ZONES = st.sampled_from(["Z", " Z", "+02:00", "-0930", "+02", " -23:59", "+00:00"])
+
+
+@given(st.dates(date(1970, 1, 3), date(9998, 1, 1)), ZONES)
+def test_any_date_in_a_zone_is_its_first_moment(day: date, zone: str) -> None:
+    expected = parse_timestamp("option", f"{day}T00:00:00{zone}")
+    assert parse_timestamp("option", f"{day}{zone}") == expected
+    assert parse_timestamp("option", f"{day:%Y%m%d}{zone}") == expected
+    assert iso_time(parse_timestamp("option", f"{day}Z")) == f"{day}T00:00:00.000Z"
 
 
 @given(st.datetimes(datetime(1970, 1, 2), datetime(9998, 1, 1)), st.integers(-23 * 60, 23 * 60))

@@ -102,7 +102,7 @@ def _parse_offsets(name: str, text: str, *, least: Extreme) -> Bound:
     return Given(*parse_offsets_option(name, text, words=words, allowed=allowed))
 
 
-_TIME = if_given(parsed("ms since 1970, or a date and time with its zone", parse_timestamp))
+_TIME = if_given(parsed("ms since 1970, or a date, or date and time, with a zone", parse_timestamp))
 _TIMES = if_given(parsed("JSON with a time for each partition", parse_timestamps_option))
 
 _STARTING_TIMES: tuple[Option[Offsets | int | None], ...] = (
