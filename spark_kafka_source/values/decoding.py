@@ -51,6 +51,10 @@ class Code(Protocol):
     def paths(self) -> tuple[str, ...]:
         """The paths of the fields, by the places in an `Outcome`."""
 
+    @property
+    def failures(self) -> Mapping[int, str]:
+        """The reasons in words, by the places of which the `Fault` does not say all."""
+
 
 class Engine(Protocol):
     """Engine that runs a program on one buffer."""
@@ -106,7 +110,8 @@ class Engines(Generic[P]):
                 self._again(left, programs, rows, slots, outcome)
         builder = ArrowBuilder(rows.source, slots, outcome, constants[0], kernels)
         array = builder.rows(layout.column, null)
-        return Decoded(array, outcome.status, _paths(layout, programs, outcome, rows.program_of))
+        found = _paths(layout, programs, outcome, rows.program_of)
+        return Decoded(array, outcome.status, *found)
 
     def _by_row(
         self, run: Run, programs: Sequence[P], rows: Rows, slots: Slots, outcome: Outcome
@@ -189,20 +194,25 @@ def _with_constants(
 
 def _paths(
     layout: Layout, programs: Sequence[Code], outcome: Outcome, program_of: Integers | None
-) -> dict[int, str]:
-    """Return the path for each bad row. Paths are cached by program and place: there are few."""
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the path for each bad row, and the reason where its `Fault` does not say all.
+
+    Paths are cached by program and place: there are few.
+    """
     rows = np.flatnonzero(outcome.status)
     numbers = np.zeros(len(rows), np.int64) if program_of is None else program_of[rows]
     places = zip(numbers.tolist(), outcome.place[rows].tolist(), strict=True)
     known: dict[tuple[int, int], str] = {}
-    paths = {}
+    paths, details = {}, {}
     for row, (number, place) in zip(rows.tolist(), places, strict=True):
         path = known.get((number, place))
         if path is None:
             path = known[number, place] = _path(layout, programs, number, place)
         if path:
             paths[row] = path
-    return paths
+        if place >= 0 and place in programs[number].failures:
+            details[row] = programs[number].failures[place]
+    return paths, details
 
 
 def _path(layout: Layout, programs: Sequence[Code], number: int, place: int) -> str:

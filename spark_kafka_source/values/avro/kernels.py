@@ -17,7 +17,7 @@ OP, SLOT, ARGUMENT, END, EXTRA = map(Row._fields.index, ("op", "slot", "argument
 BOOLEAN, INT, LONG, FLOAT, DOUBLE = map(int, (Op.BOOLEAN, Op.INT, Op.LONG, Op.FLOAT, Op.DOUBLE))
 BYTES, FIXED, ENUM, UNION = map(int, (Op.BYTES, Op.FIXED, Op.ENUM, Op.UNION))
 ARRAY, DEFAULT, SET, FAIL, CALL = map(int, (Op.ARRAY, Op.DEFAULT, Op.SET, Op.FAIL, Op.CALL))
-TO_FLOAT, TIMES_1000 = int(Convert.TO_FLOAT), int(Convert.TIMES_1000)
+TO_FLOAT, TIMES, OVER = int(Convert.TO_FLOAT), int(Convert.TIMES), int(Convert.OVER)
 TRUNCATED, TRAILING, VARINT = map(int, (Fault.TRUNCATED, Fault.TRAILING, Fault.VARINT))
 INT_RANGE, NO_BOOLEAN, LENGTH = map(int, (Fault.INT_RANGE, Fault.BOOLEAN, Fault.LENGTH))
 COUNT, BRANCH, SYMBOL = map(int, (Fault.COUNT, Fault.BRANCH, Fault.SYMBOL))
@@ -25,7 +25,6 @@ UNRESOLVED, TIMESTAMP = int(Fault.UNRESOLVED), int(Fault.TIMESTAMP)
 NESTING, NO_PROGRAM = int(Fault.NESTING), int(Fault.NO_PROGRAM)
 
 MAX_INT, MAX_LONG = (1 << 31) - 1, (1 << 63) - 1
-MAX_THOUSANDS = MAX_LONG // 1000
 LAST_SHIFT = 63
 """The shift of the last septet in a varint of 10 bytes."""
 
@@ -100,10 +99,13 @@ def run(  # noqa: PLR0912, PLR0915, PLR0917  # a row's state are numbers, not ob
         if table[place, OP] == INT and (value < -MAX_INT - 1 or value > MAX_INT):
             return -INT_RANGE
         convert = int(table[place, ARGUMENT])
-        if convert == TIMES_1000:
-            if value > MAX_THOUSANDS or value < -MAX_THOUSANDS:
+        if convert == TIMES:
+            most = MAX_LONG // int(table[place, EXTRA])
+            if value > most or value < -most:
                 return -TIMESTAMP
-            value *= 1000
+            value *= int(table[place, EXTRA])
+        elif convert == OVER:
+            value //= int(table[place, EXTRA])
         elif convert != 0:
             scratch[0] = value
             if convert == TO_FLOAT:

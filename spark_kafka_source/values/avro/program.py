@@ -15,8 +15,8 @@ texts are in level 1, and have their bounds in the slots 2 and 3:
     6            BYTES   2         0    7          the bounds of a text
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -72,7 +72,10 @@ class Convert(IntEnum):
     NOT = 0
     TO_FLOAT = 1
     TO_DOUBLE = 2
-    TIMES_1000 = 3
+    TIMES = 3
+    """Times `extra`. A product beyond 64 bits is a `Fault.TIMESTAMP`."""
+    OVER = 4
+    """Over `extra`, rounded down."""
 
 
 class Row(NamedTuple):
@@ -100,6 +103,8 @@ class Program:
     """The reader's symbol for each symbol of the writer, or -1 if there is none."""
     constants: bytes
     """The reader's defaults, encoded as Avro."""
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """What was written and what was wanted, for the place of each `FAIL`."""
 
     @property
     def table(self) -> Integers:

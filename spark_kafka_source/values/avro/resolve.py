@@ -3,9 +3,9 @@
 https://avro.apache.org/docs/1.12.0/specification/#schema-resolution leaves some points open. They
 are as in Java. Records may differ in name, unless a union has several records. From a union, the
 first branch of the same type is taken, else the first branch that the type can be promoted to.
-Beyond the specification, a timestamp keeps its moment if one side counts in milliseconds and the
-other in microseconds. The module is long because one class has all rules: each type's rule calls
-the rules of the types within it.
+Beyond the specification, a time stays the same time if the two sides count it in other units, and a
+date is read as its first moment. Other kinds of time are not read as each other. The module is long
+because one class has all rules: each type's rule calls the rules of the types within it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from typing import TypeGuard
 
 import numpy as np
+import pyarrow as pa
 
 from spark_kafka_source.values.avro.defaults import encode_default
 from spark_kafka_source.values.avro.program import Convert, Op, Program, Row
 from spark_kafka_source.values.avro.schema import (
-    MICROS,
-    MILLIS,
     NO_DEFAULT,
     ArrayType,
     AvroType,
@@ -35,7 +34,7 @@ from spark_kafka_source.values.avro.schema import (
     UnionType,
     is_null,
 )
-from spark_kafka_source.values.avro.shape import TIME, ReaderSchema, member_names, members
+from spark_kafka_source.values.avro.shape import ReaderSchema, member_names, members
 from spark_kafka_source.values.columns import Column, Form, Presence
 from spark_kafka_source.values.errors import SchemaError, UnresolvableError, quoted
 from spark_kafka_source.values.typing import AvroTyping
@@ -56,7 +55,6 @@ _NUMBERS = {
     Kind.DOUBLE: Op.DOUBLE,
 }
 _PROMOTED = {
-    (Kind.INT, Kind.LONG): Convert.NOT,
     (Kind.INT, Kind.FLOAT): Convert.TO_FLOAT,
     (Kind.INT, Kind.DOUBLE): Convert.TO_DOUBLE,
     (Kind.LONG, Kind.FLOAT): Convert.TO_FLOAT,
@@ -64,6 +62,23 @@ _PROMOTED = {
     (Kind.FLOAT, Kind.DOUBLE): Convert.NOT,
 }
 _TEXTS = (Kind.BYTES, Kind.STRING)
+
+_DAY, _MILLI, _MICRO = 86_400_000_000_000, 1_000_000, 1_000
+_UNITS = {
+    LogicalKind.DATE: ("date", _DAY),
+    LogicalKind.TIME_MILLIS: ("time", _MILLI),
+    LogicalKind.TIME_MICROS: ("time", _MICRO),
+    LogicalKind.TIMESTAMP_MILLIS: ("timestamp", _MILLI),
+    LogicalKind.TIMESTAMP_MICROS: ("timestamp", _MICRO),
+    LogicalKind.TIMESTAMP_NANOS: ("timestamp", 1),
+    LogicalKind.LOCAL_TIMESTAMP_MILLIS: ("local", _MILLI),
+    LogicalKind.LOCAL_TIMESTAMP_MICROS: ("local", _MICRO),
+    LogicalKind.LOCAL_TIMESTAMP_NANOS: ("local", 1),
+}
+"""What a number counts, and the nanoseconds in one of it."""
+_HAS_A_MOMENT = {("date", "timestamp"), ("date", "local")}
+"""The kinds of time that are read as another kind."""
+_COLUMN_UNITS = {"us": _MICRO, "ns": 1}
 
 
 def resolve(writer: Schema, reader: ReaderSchema) -> Program:
@@ -76,6 +91,7 @@ def resolve(writer: Schema, reader: ReaderSchema) -> Program:
         tuple(resolution.paths),
         np.array(resolution.mapping, np.int64),
         bytes(resolution.constants),
+        {at: text for at, text in resolution.failures.items() if resolution.rows[at][0] == Op.FAIL},
     )
 
 
@@ -87,6 +103,7 @@ class _Resolution:
         self.paths: list[str] = []
         self.mapping: list[int] = []
         self.constants = bytearray()
+        self.failures: dict[int, str] = {}
         self._writer, self._reader, self._typing = writer, reader, typing
         self._skipped: dict[str, int] = {}
         self._least: dict[str, int] = {}
@@ -109,7 +126,9 @@ class _Resolution:
                             self._one(branch, reader, column)
                         resolved = True
                     except UnresolvableError as error:
+                        self.failures[len(self.rows)] = f"{error.found}. {error.expected}"
                         self._row(Op.FAIL)
+                        self.paths[-1] = error.path
                         last = error
         if last and not resolved:
             raise last
@@ -196,15 +215,26 @@ class _Resolution:
             return
         if one in _TEXTS and other in _TEXTS and _same_decimal(writer, reader):
             self._row(Op.BYTES, column.slot)
-        elif one is other and one in _NUMBERS:
-            self._row(_NUMBERS[one], column.slot, _unit(writer, reader, column))
+        elif (one is other and one in _NUMBERS) or (one, other) == (Kind.INT, Kind.LONG):
+            self._row(_NUMBERS[one], column.slot, *self._unit(writer, reader, column))
         elif (one, other) in _PROMOTED:
-            convert = _PROMOTED[one, other]
-            if other is Kind.LONG:
-                convert = _unit(writer, reader, column)
-            self._row(_NUMBERS[one], column.slot, convert)
+            self._row(_NUMBERS[one], column.slot, _PROMOTED[one, other])
         else:
             raise self._unresolvable(writer, reader)
+
+    def _unit(self, writer: Primitive, reader: Primitive, column: Column) -> tuple[Convert, int]:
+        """Return the conversion to the column's unit. A number without a type has the reader's."""
+        if reader.logical is None or reader.logical.kind not in _UNITS:
+            return Convert.NOT, 0
+        wanted, own = _UNITS[reader.logical.kind]
+        kind, unit = _UNITS[(writer.logical or reader.logical).kind]
+        if kind != wanted and (kind, wanted) not in _HAS_A_MOMENT:
+            raise self._unresolvable(writer, reader)
+        if pa.types.is_timestamp(column.arrow) or pa.types.is_time(column.arrow):
+            own = _COLUMN_UNITS[column.arrow.unit]
+        if unit == own:
+            return Convert.NOT, 0
+        return (Convert.TIMES, unit // own) if unit > own else (Convert.OVER, own // unit)
 
     def _enum(self, writer: EnumType, reader: EnumType, column: Column) -> None:
         known = {symbol: place for place, symbol in enumerate(reader.symbols)}
@@ -403,10 +433,14 @@ def _same_name(writer: _Named, reader: _Named, *, full: bool = False) -> bool:
 
 
 def _same_decimal(writer: Primitive | FixedType, reader: Primitive | FixedType) -> bool:
-    """Whether two types agree in scale, if both are decimals."""
-    one, other = writer.logical, reader.logical
-    both = one and other and one.kind is other.kind is LogicalKind.DECIMAL
-    return not both or one.scale == other.scale  # type: ignore[union-attr]  # both are there
+    """Whether two types agree in scale, if both are decimals. A text agrees with no decimal."""
+    scales = [
+        each.logical.scale
+        for each in (writer, reader)
+        if each.logical and each.logical.kind is LogicalKind.DECIMAL
+    ]
+    texts = [isinstance(each, Primitive) and each.kind is Kind.STRING for each in (writer, reader)]
+    return not (scales and any(texts)) and len(set(scales)) <= 1
 
 
 def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:
@@ -420,13 +454,3 @@ def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:
                 matched[alias] = field
                 break
     return matched
-
-
-def _unit(writer: Primitive, reader: Primitive, column: Column) -> Convert:
-    """Return the conversion to the column's unit: microseconds, or nanoseconds for times."""
-    one = writer.logical.kind if writer.logical else None
-    other = reader.logical.kind if reader.logical else None
-    if other in MILLIS + MICROS:
-        unit = one if one in MILLIS + MICROS else other
-        return Convert.TIMES_1000 if unit in MILLIS else Convert.NOT
-    return Convert.TIMES_1000 if column.arrow == TIME else Convert.NOT

@@ -49,7 +49,6 @@ class LogicalKind(Enum):
 
 
 MILLIS = (LogicalKind.TIMESTAMP_MILLIS, LogicalKind.LOCAL_TIMESTAMP_MILLIS)
-MICROS = (LogicalKind.TIMESTAMP_MICROS, LogicalKind.LOCAL_TIMESTAMP_MICROS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ PATIENCE = 16
 """The rounds of a list that are read although few rows still have items. A round of few rows takes
 ten times as long as their items one by one."""
 _NONE = np.zeros(0, np.int64)
+_MOST = (1 << 63) - 1
 _WIDTHS: dict[int, int] = {Op.FLOAT: 4, Op.DOUBLE: 8}
 
 
@@ -118,29 +119,31 @@ class Waves:
         beyond = value.astype(np.int32) != value
         if np.count_nonzero(beyond):
             after = self._fail(wave, after, beyond, Fault.INT_RANGE, place)
-        self._keep_number(place, row, wave, value)
-        return after
+        return self._number(place, row, wave, value, after)
 
     def _long(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         value, after = self._varints(place, wave, at)
-        if row.argument == Convert.TIMES_1000:
-            beyond = np.abs(value) > ((1 << 63) - 1) // 1000
-            beyond |= value == -1 << 63
-            if np.count_nonzero(beyond):
-                after = self._fail(wave, after, beyond, Fault.TIMESTAMP, place)
-                value = np.where(beyond, 0, value)
-        self._keep_number(place, row, wave, value)
-        return after
+        return self._number(place, row, wave, value, after)
 
-    def _keep_number(self, place: int, row: Row, wave: Wave, value: Integers) -> None:
+    def _number(
+        self, place: int, row: Row, wave: Wave, value: Integers, after: Integers
+    ) -> Integers:
         match row.argument:
             case Convert.TO_FLOAT:
                 value = value.astype(np.float32).astype(np.float64).view(np.int64)
             case Convert.TO_DOUBLE:
                 value = value.astype(np.float64).view(np.int64)
-            case Convert.TIMES_1000:
-                value = value * 1000
+            case Convert.TIMES:
+                most = _MOST // row.extra
+                beyond = (value > most) | (value < -most)
+                if np.count_nonzero(beyond):
+                    after = self._fail(wave, after, beyond, Fault.TIMESTAMP, place)
+                    value = np.where(beyond, 0, value)
+                value = value * row.extra
+            case Convert.OVER:
+                value = value // row.extra
         self._keep(row.slot, wave, value)
+        return after
 
     def _float(self, place: int, row: Row, wave: Wave, at: Integers) -> Integers:
         after = self._room(place, wave, at, 4)

@@ -4,7 +4,7 @@ A node of the table is a message at one place of the columns. Its rows are its f
 of their numbers. A field without a row is skipped, by its wire type.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -157,6 +157,11 @@ class MessageProgram:
     def constants(self) -> bytes:
         """Empty: the layout has the defaults."""
         return b""
+
+    @property
+    def failures(self) -> Mapping[int, str]:
+        """Empty: each `Fault` says all."""
+        return {}
 
 
 def tables_of(programs: Sequence[MessageProgram], _: int) -> tuple[Any, ...]:
