@@ -4,6 +4,7 @@ All of them release the GIL while they work.
 """
 
 import contextlib
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ it comes out in one piece. For a larger batch the steps grow: each step copies t
 many small steps would copy too much."""
 
 GZIP_WINDOW_BITS = 31
+_ZEROS = re.compile(rb"\0*+")
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
@@ -116,10 +118,14 @@ class Decompressor:
                 fed = payload[at : at + fed_bytes]
                 fed_bytes = min(4 * fed_bytes, MOST_FED_BYTES)
                 piece = member.decompress(fed, self._piece_bytes)
-                at += len(fed) - len(member.unconsumed_tail) - len(member.unused_data)
+                # zlib counts what is behind a member's end as unconsumed, too.
+                left = member.unused_data if member.eof else member.unconsumed_tail
+                at += len(fed) - len(left)
                 if not fed and not piece and not member.eof:
                     raise ProtocolError("a GZIP member is cut")
                 yield piece
+            # gzip passes over zeros between members and at the end: some writers fill blocks.
+            at = _ZEROS.match(payload, at).end()  # type: ignore[union-attr]  # "" matches
 
     def _lz4(self, payload: memoryview) -> Iterator[Bytes]:
         at = 0

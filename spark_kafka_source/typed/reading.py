@@ -1,5 +1,6 @@
 """Decoding of typed columns, as planned for a query that reads: each schema is looked up once."""
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -153,8 +154,27 @@ def _schema(
 
 
 def given_schema(config: FormatConfig) -> SchemaText | None:
-    """Return the schema that is given as an option, or None."""
-    return SchemaText(config.schema_type, config.schema) if config.schema else None
+    """Return the schema that is given as an option, or None.
+
+    Raises `ConfigurationError` for a type of Spark's in JSON, which each format would refuse in words
+    of its own.
+    """
+    if not config.schema:
+        return None
+    if _is_of_spark(config.schema):
+        is_ddl = config.format is Format.JSON
+        expected = "df.schema.simpleString()" if is_ddl else f"a schema of '{config.format}'"
+        found = "is a type of Spark in JSON, as df.schema.json() returns it"
+        raise ConfigurationError(config.option("schema"), found, f"Give {expected}")
+    return SchemaText(config.schema_type, config.schema)
+
+
+def _is_of_spark(schema: str) -> bool:
+    try:
+        parsed = json.loads(schema)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parsed, dict) and parsed.get("type") == "struct" and "fields" in parsed
 
 
 def named_schema(config: FormatConfig, client: RegistryClient) -> RegisteredSchema | None:

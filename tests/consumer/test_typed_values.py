@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 from spark_kafka_source import KafkaConsumer, Secret, TopicPartition
 from spark_kafka_source.consumer import typed_decoding
@@ -448,6 +449,11 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
             {"value_format": "json", "value_schema": "id BIGNUM"},
             "value_schema",
             "cannot be used for reading",
+        ),
+        (
+            {"value_format": "json", "value_schema": StructType().json()},
+            "value_schema",
+            "is a type of Spark in JSON, as df.schema.json() returns it. Give df.schema.simpleString()",
         ),
         (
             {"value_format": "string", "value_deserializer": bytes.decode},

@@ -67,6 +67,8 @@ def test_what_is_compressed_comes_out_again(
             Codec.GZIP,
             b"".join(gzip.compress(TEXT[at : at + 999]) for at in range(0, len(TEXT), 999)),
         ),
+        (Codec.GZIP, gzip.compress(TEXT[:-9]) + gzip.compress(TEXT[-9:])),
+        (Codec.GZIP, gzip.compress(TEXT[:9]) + bytes(1) + gzip.compress(TEXT[9:]) + bytes(512)),
         (Codec.SNAPPY, snappy_block(TEXT)),
         (Codec.LZ4, lz4.frame.compress(TEXT, store_size=True)),
         (Codec.LZ4, lz4.frame.compress(TEXT, block_linked=True, content_checksum=True)),

@@ -329,6 +329,17 @@ def test_decimals_that_spark_has_not_are_refused() -> None:
         program(of(DECIMAL), of(logical("bytes", "decimal", precision=50, scale=2)))
 
 
+def test_decimals_that_spark_has_not_are_read_as_the_error_advises() -> None:
+    """Oracle's NUMBER comes as decimal(64,0)."""
+    oracle, fitting = (logical("bytes", "decimal", precision=each) for each in (64, 38))
+    rows = [text(b"\x05"), text((10**38).to_bytes(17))]
+    found = decoded(of({**oracle, "scale": 0}), of({**fitting, "scale": 0}), rows)
+    assert found.array.to_pylist() == [{"v": Decimal(5)}, None]
+    assert decoded(of({**oracle, "scale": 0}), of("bytes"), rows[:1]).array[0].as_py() == {
+        "v": b"\5"
+    }
+
+
 @pytest.mark.usefixtures("engine")
 def test_references_two_levels_deep_and_in_other_namespaces() -> None:
     one = enum("A", "B", namespace="x")

@@ -202,7 +202,12 @@ class _Columns:
     ) -> tuple[Form, pa.DataType]:
         if logical.kind is LogicalKind.DECIMAL:
             if logical.precision > MAX_PRECISION:
-                expected = f"Spark has decimals of up to {MAX_PRECISION} digits"
+                expected = (
+                    f"Spark has decimals of up to {MAX_PRECISION} digits. Give a 'value.schema' with"
+                    f" the precision {MAX_PRECISION} there, which makes a larger number a bad record,"
+                    " or with no logicalType, for its bytes; or name the fields without it in"
+                    " 'value.fields'"
+                )
                 raise SchemaError(path, f"{logical} has {logical.precision}", expected)
             return Form.DECIMAL, pa.decimal128(logical.precision, logical.scale)
         if logical.kind is LogicalKind.TIME_MICROS:
