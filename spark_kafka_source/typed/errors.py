@@ -1,9 +1,26 @@
 """Errors in the values of records, as users see them."""
 
+import codecs
+
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.topic_partition import TopicPartition
 
 _MOST_SHOWN_BYTES = 32
+_MOST_SHOWN_TEXT_BYTES = 400
+
+
+def _shown(data: bytes) -> str:
+    """Return the beginning of some bytes: as text where it is UTF-8, else in hexadecimal."""
+    cut = data[:_MOST_SHOWN_TEXT_BYTES]
+    try:
+        # The cut may be within a character.
+        text, size = codecs.utf_8_decode(cut, "strict", len(cut) == len(data))
+    except UnicodeDecodeError:
+        text, size = "", 0
+    if not text or not "".join(text.split()).isprintable():
+        size = min(len(data), _MOST_SHOWN_BYTES)
+        text = data[:size].hex(" ") or "empty"
+    return f"{text} ... of {len(data)} bytes" if size < len(data) else text
 
 
 class BadRecordError(LocalError):
@@ -22,11 +39,9 @@ class BadRecordError(LocalError):
         self.column, self.reason, self.data = column, reason, data
 
     def _text(self) -> str:
-        shown = self.data[:_MOST_SHOWN_BYTES].hex(" ")
-        more = f" ... of {len(self.data)} bytes" if len(self.data) > _MOST_SHOWN_BYTES else ""
         return (
             f"{self.topic_partition} at offset {self.offset}: the {self.column} cannot be decoded: "
-            f"{self.reason}. It is {shown or 'empty'}{more}. Option 'badRecords' lets it pass: "
+            f"{self.reason}. It is {_shown(self.data)}. Option 'badRecords' lets it pass: "
             "'null' keeps its bytes in a column of errors, 'skip' leaves the record out, 'topic' "
             "sends it to the topic in 'badRecords.topic'"
         )

@@ -156,8 +156,7 @@ def _schema(
 def given_schema(config: FormatConfig) -> SchemaText | None:
     """Return the schema that is given as an option, or None.
 
-    Raises `ConfigurationError` for a type of Spark's in JSON, which each format would refuse in words
-    of its own.
+    Raises `ConfigurationError` for a type of Spark's in JSON: no format would say what it is.
     """
     if not config.schema:
         return None

@@ -453,7 +453,7 @@ def test_a_consumer_that_waits_for_a_registry_can_be_closed(
         (
             {"value_format": "json", "value_schema": StructType().json()},
             "value_schema",
-            "is a type of Spark in JSON, as df.schema.json() returns it. Give df.schema.simpleString()",
+            "is a type of Spark in JSON, as df.schema.json() returns it. Give df.schema.simpleS",
         ),
         (
             {"value_format": "string", "value_deserializer": bytes.decode},

@@ -110,7 +110,9 @@ def test_a_bad_record_fails_by_its_place_its_schema_its_bytes_and_what_to_do() -
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (STRAY, "no schema id, found 7b"),
+        (STRAY, r"no schema id, found 7b\. It is \{\}\. Option"),
+        (Record(value=b"a" + "é".encode() * 300), r"It is aé{199} \.\.\. of 601 bytes\. Option"),
+        (Record(value=b"\xc3"), r"It is c3\. Option"),
         (Record(value=b""), "no schema id, found only 0 bytes. It is empty"),
         (UNKNOWN, "the registry has no schema 5"),
         (Record(value=b"\0\0\0\0\1" + b"\xff" * 40), r"ff ff \.\.\. of 45 bytes"),

@@ -224,16 +224,43 @@ def test_a_row(few: int, load: Load, text: bytes, expected: Any) -> None:
         assert rows[1] == expected
 
 
+MARKED = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-32": "UTF-32"}
+KINDS = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(4, 2)", "BINARY",
+    "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT>",
+)  # fmt: skip
+
+
 def test_a_bad_row_says_where() -> None:
     reader = JsonReader(from_ddl("a ARRAY<STRUCT<b: MAP<STRING, INT>>>, c INT"))
-    texts = [b'{"a":[{},{"b":{"k":1.5}}]}', b'{"c":"x"}', b"{", b"[]"]
+    texts = [
+        b'{"a":[{},{"b":{"k":1.5}}]}', b'{"c":"x"}', b'{"c":"' + b"x" * 101 + b'"}', b"{", b"[]",
+        b'{"a":{}}', b'{"c":"\\ud800"}', *('{"c":1}'.encode(each) for each in MARKED),
+    ]  # fmt: skip
     found = decoded(reader, texts, ONE_BY_ONE)
-    assert [found.reason(row) for row in range(4)] == [
-        "a[].b{}: not a whole number, or beyond the range of the column",
-        "c: a JSON value of another kind than the column",
-        "not JSON, or more than one JSON value",
+    kind, mark = (
         "a JSON value of another kind than the column",
+        "it begins with the byte order mark",
+    )
+    assert [found.reason(row) for row in range(len(texts))] == [
+        "a[].b{}: not a whole number, or beyond the range of the column: 1.5 is no INT",
+        f'c: {kind}: "x" is no INT',
+        f'c: {kind}: "{"x" * 100}"... is no INT',
+        "not JSON, or more than one JSON value",
+        f"{kind}: an array is no STRUCT",
+        f"a: {kind}: an object is no ARRAY",
+        f'c: {kind}: "?" is no INT',
+        *(f"{mark} (BOM) of {each}. JSON is UTF-8 without one" for each in MARKED.values()),
     ]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_bad_value_is_shown_with_its_type(name: str) -> None:
+    """A type has a name, and the value stands beside it, whatever the fault."""
+    text = b'{"a":{}}' if "MAP" not in name and "STRUCT" not in name else b'{"a":"x"}'
+    reason = decoded(JsonReader(from_ddl(f"a {name}")), [text], ONE_BY_ONE).reason(0)
+    shown = "an object" if b"{}" in text else '"x"'
+    assert reason.endswith(f": {shown} is no {name.partition('<')[0]}")
 
 
 def test_the_top_may_be_any_type() -> None:

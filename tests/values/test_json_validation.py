@@ -69,7 +69,7 @@ def test_records_that_are_not_valid_are_bad() -> None:
     assert reasons[:5] == wanted
     assert reasons[5:] == [
         "not JSON, or more than one JSON value",
-        "id: a JSON value of another kind than the column",
+        'id: a JSON value of another kind than the column: "x" is no BIGINT',
         "None is not of type 'object'",
     ]
 

@@ -203,9 +203,9 @@ class _Columns:
         if logical.kind is LogicalKind.DECIMAL:
             if logical.precision > MAX_PRECISION:
                 expected = (
-                    f"Spark has decimals of up to {MAX_PRECISION} digits. Give a 'value.schema' with"
-                    f" the precision {MAX_PRECISION} there, which makes a larger number a bad record,"
-                    " or with no logicalType, for its bytes; or name the fields without it in"
+                    f"Spark has decimals of up to {MAX_PRECISION} digits. Give a 'value.schema'"
+                    f" with precision {MAX_PRECISION} there, where a larger number is a bad record,"
+                    " or with no logicalType, for its bytes; or leave the field out by"
                     " 'value.fields'"
                 )
                 raise SchemaError(path, f"{logical} has {logical.precision}", expected)

@@ -21,12 +21,12 @@ import re
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of
+from spark_kafka_source.values.ddl import TIMESTAMP, TIMESTAMP_NTZ, array_of, to_ddl
 from spark_kafka_source.values.errors import SchemaError
 from spark_kafka_source.values.faults import Fault
 from spark_kafka_source.values.fitting import below
@@ -35,6 +35,8 @@ from spark_kafka_source.values.json.texts import (
     NotAScalarError,
     Number,
     decoder,
+    marked,
+    shown,
     with_texts,
 )
 from spark_kafka_source.values.json.times import MICROS, days, micros
@@ -58,6 +60,9 @@ _PLAIN = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     *(pa.string(), pa.binary(), pa.date32(), TIMESTAMP, TIMESTAMP_NTZ),
 )
+_NESTED = {
+    pa.lib.Type_STRUCT: "STRUCT", pa.lib.Type_MAP: "MAP", pa.lib.Type_LIST: "ARRAY",
+}  # fmt: skip
 DEFAULT = JsonTyping()
 
 Convert = Callable[[Any], Any]
@@ -90,11 +95,24 @@ def _names() -> str:
 
 
 class BadValueError(Exception):
-    """A row is bad because of the value at `path`."""
+    """A row is bad because of the value at `path`. `detail` is the reason with the value."""
 
-    def __init__(self, fault: Fault, path: str = "") -> None:
-        super().__init__(fault, path)
-        self.fault, self.path = fault, path
+    def __init__(self, fault: Fault, path: str = "", detail: str = "") -> None:
+        super().__init__(fault, path, detail)
+        self.fault, self.path, self.detail = fault, path, detail
+
+
+class Place(NamedTuple):
+    """Column, or field or item within it, and its type."""
+
+    path: str
+    kind: pa.DataType
+
+    def bad(self, fault: Fault, value: Any) -> BadValueError:
+        """Return the error for a value that the type does not have."""
+        # A name can be missing within it, and there is no DDL of that.
+        wanted = _NESTED.get(self.kind.id) or to_ddl(self.kind)
+        return BadValueError(fault, self.path, f"{fault.reason}: {shown(value)} is no {wanted}")
 
 
 class Meaning:
@@ -118,11 +136,11 @@ class Meaning:
             text = data.decode()
             parsed = self._loaded(text)
         except UnicodeDecodeError:
-            raise BadValueError(Fault.TEXT) from None
+            raise BadValueError(Fault.TEXT, detail=marked(data)) from None
         except RecursionError:
             raise BadValueError(Fault.NESTING) from None
         except ValueError:
-            raise BadValueError(Fault.SYNTAX) from None
+            raise BadValueError(Fault.SYNTAX, detail=marked(data)) from None
         try:
             return self._convert(parsed)
         except NotAScalarError:
@@ -173,65 +191,67 @@ def _long_way(match: re.Match[str]) -> str:
 
 def _converter(kind: pa.DataType, path: str, names: bool) -> Convert:
     """Return the conversion to a type. `names` says whether a string such as "NaN" is a float."""
+    at = Place(path, kind)
     if pa.types.is_list(kind):
-        return _list(_converter(kind.value_type, f"{path}[]", names), path)
+        return _list(_converter(kind.value_type, f"{path}[]", names), at)
     if pa.types.is_map(kind):
-        return _map(_converter(kind.item_type, f"{path}{{}}", names), path)
+        return _map(_converter(kind.item_type, f"{path}{{}}", names), at)
     if pa.types.is_struct(kind):
         children = {
             each.name: _converter(each.type, below(path, each.name), names) for each in kind
         }
-        return _struct(children, path)
+        return _struct(children, at)
     if pa.types.is_decimal(kind):
-        return _decimal(kind.precision, kind.scale, path)
-    return _float(path, names) if pa.types.is_floating(kind) else _LEAVES[kind](path)
+        return _decimal(at)
+    return _float(at, names) if pa.types.is_floating(kind) else _LEAVES[kind](at)
 
 
-def _integer(bits: int, path: str) -> Convert:
+def _integer(bits: int, at: Place) -> Convert:
     least, most = -(1 << bits), (1 << bits) - 1
 
     def convert(value: Any) -> Any:
         if type(value) is not Number:
-            return _null(value, path)
+            return _null(value, at)
         try:
             number = int(value) if len(value) <= _MOST_DIGITS else most + 1
         except ValueError:
-            raise BadValueError(Fault.INTEGER, path) from None
+            raise at.bad(Fault.INTEGER, value) from None
         if not least <= number <= most:
-            raise BadValueError(Fault.INTEGER, path)
+            raise at.bad(Fault.INTEGER, value)
         return number
 
     return convert
 
 
-def _null(value: Any, path: str) -> Any:
+def _null(value: Any, at: Place) -> Any:
     """Raise for a value that is not of the column's type, unless it is null."""
     if value is not None:
-        raise BadValueError(Fault.KIND, path)
+        raise at.bad(Fault.KIND, value)
     return None
 
 
-def _float(path: str, names: bool) -> Convert:
+def _float(at: Place, names: bool) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is Number:
             return float(value)
         if type(value) is str and names and value in _NON_FINITE:
             return _NON_FINITE[value]
-        return _null(value, path)
+        return _null(value, at)
 
     return convert
 
 
-def _decimal(precision: int, scale: int, path: str) -> Convert:
+def _decimal(at: Place) -> Convert:
+    precision, scale = at.kind.precision, at.kind.scale
     unit = Decimal(1).scaleb(-scale)
     most = Decimal(10) ** (precision - scale)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
-            return _null(value, path)
+            return _null(value, at)
         match = _DECIMAL.match(value)
         if not match:
-            raise BadValueError(Fault.DECIMAL, path)
+            raise at.bad(Fault.DECIMAL, value)
         if len(match[2] or "") > _MOST_EXPONENT:
             number = Decimal(0 if match[1] == "-" or not _mantissa(value) else most)
         else:
@@ -239,9 +259,9 @@ def _decimal(precision: int, scale: int, path: str) -> Convert:
         try:
             rounded = number.quantize(unit, context=_EXACT)
         except InvalidOperation:
-            raise BadValueError(Fault.DECIMAL, path) from None
+            raise at.bad(Fault.DECIMAL, value) from None
         if rounded.copy_abs() >= most:  # `abs` rounds to 28 digits.
-            raise BadValueError(Fault.DECIMAL, path)
+            raise at.bad(Fault.DECIMAL, value)
         return rounded
 
     return convert
@@ -251,48 +271,48 @@ def _mantissa(number: str) -> Decimal:
     return Decimal(re.split("[eE]", number, maxsplit=1)[0])
 
 
-def _timestamp(zoned: bool, path: str) -> Convert:
-    seconds = _integer(63, path)
+def _timestamp(zoned: bool, at: Place) -> Convert:
+    seconds = _integer(63, at)
 
     def convert(value: Any) -> Any:
         if type(value) is str:
             moment = micros(value, zoned=zoned)
             if moment is None:
-                raise BadValueError(Fault.TIME, path)
+                raise at.bad(Fault.TIME, value)
             return moment
         if type(value) is Number and zoned:
             moment = int(seconds(value)) * MICROS
             if not -(1 << 63) <= moment < 1 << 63:
-                raise BadValueError(Fault.TIMESTAMP, path)
+                raise at.bad(Fault.TIMESTAMP, value)
             return moment
-        return _null(value, path)
+        return _null(value, at)
 
     return convert
 
 
-def _date(path: str) -> Convert:
+def _date(at: Place) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not str:
-            return _null(value, path)
+            return _null(value, at)
         day = days(value)
         if day is None:
-            raise BadValueError(Fault.TIME, path)
+            raise at.bad(Fault.TIME, value)
         return day
 
     return convert
 
 
-def _boolean(path: str) -> Convert:
+def _boolean(at: Place) -> Convert:
     def convert(value: Any) -> Any:
-        return value if type(value) is bool else _null(value, path)
+        return value if type(value) is bool else _null(value, at)
 
     return convert
 
 
-def _string(path: str) -> Convert:
+def _string(at: Place) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is str:
-            return _checked(value, path)
+            return _checked(value, at.path)
         if value is None:
             return None
         if type(value) is Number:
@@ -314,14 +334,14 @@ def _checked(text: str, path: str) -> str:
     return text
 
 
-def _binary(path: str) -> Convert:
+def _binary(at: Place) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not str:
-            return _null(value, path)
+            return _null(value, at)
         try:
             return from_base64(value)
         except ValueError:
-            raise BadValueError(Fault.BASE64, path) from None
+            raise at.bad(Fault.BASE64, value) from None
 
     return convert
 
@@ -331,36 +351,36 @@ def from_base64(text: str) -> bytes:
     return binascii.a2b_base64(text, strict_mode=True)
 
 
-def _list(item: Convert, path: str) -> Convert:
+def _list(item: Convert, at: Place) -> Convert:
     def convert(value: Any) -> Any:
-        return list(map(item, value)) if type(value) is list else _null(value, path)
+        return list(map(item, value)) if type(value) is list else _null(value, at)
 
     return convert
 
 
-def _map(item: Convert, path: str) -> Convert:
-    keys = f"{path}{{}}"
+def _map(item: Convert, at: Place) -> Convert:
+    keys = f"{at.path}{{}}"
 
     def convert(value: Any) -> Any:
         if type(value) is not dict:
-            return _null(value, path)
+            return _null(value, at)
         return [(_checked(key, keys), item(each)) for key, each in value.items()]
 
     return convert
 
 
-def _struct(children: dict[str, Convert], path: str) -> Convert:
+def _struct(children: dict[str, Convert], at: Place) -> Convert:
     fields = list(children.items())
 
     def convert(value: Any) -> Any:
         if type(value) is not dict:
-            return _null(value, path)
+            return _null(value, at)
         return {name: child(value.get(name)) for name, child in fields}
 
     return convert
 
 
-_LEAVES: dict[pa.DataType, Callable[[str], Convert]] = {
+_LEAVES: dict[pa.DataType, Callable[[Place], Convert]] = {
     pa.int8(): partial(_integer, 7),
     pa.int16(): partial(_integer, 15),
     pa.int32(): partial(_integer, 31),

@@ -92,6 +92,7 @@ class _Rows:
         self._meaning, self._octets, self._starts, self._ends = meaning, octets, starts, ends
         self.status: Octets = np.zeros(len(starts), np.uint8)
         self._paths: dict[int, str] = {}
+        self._details: dict[int, str] = {}
 
     def decoded(
         self, kind: pa.DataType, parts: list[tuple[pa.Array, Integers]], others: Integers
@@ -110,23 +111,22 @@ class _Rows:
             place[of], null[of] = size + np.arange(len(of)), False
             size += len(array)
         whole = pa.concat_arrays([array for array, _ in parts])
-        return Decoded(whole.take(pa.array(place, mask=null)), self.status, self._paths)
+        rows = whole.take(pa.array(place, mask=null))
+        return Decoded(rows, self.status, self._paths, self._details)
 
     def validated(self, decoded: Decoded, validation: Validation, null: Mask | None) -> Decoded:
         """Return the results, in which rows that are not valid are bad."""
         sound = self.status == Fault.OK if null is None else (self.status == Fault.OK) & ~null
-        details: dict[int, str] = {}
         for row in np.flatnonzero(sound).tolist():
             invalid = validation.invalid(self._text(row))
             if invalid is not None:
-                self.status[row], details[row] = Fault.INVALID, invalid.reason
+                self.status[row], self._details[row] = Fault.INVALID, invalid.reason
                 self._paths[row] = invalid.path
-        if not details:
+        not_valid = self.status == Fault.INVALID
+        if not not_valid.any():
             return decoded
-        valid = np.ones(len(self.status), np.bool_)
-        valid[list(details)] = False
-        places = pa.array(np.arange(len(valid)), mask=~valid)
-        return Decoded(decoded.array.take(places), self.status, self._paths, details)
+        places = pa.array(np.arange(len(not_valid)), mask=not_valid)
+        return Decoded(decoded.array.take(places), self.status, self._paths, self._details)
 
     def _text(self, row: int) -> bytes:
         return self._octets[self._starts[row] : self._ends[row]].tobytes()
@@ -137,6 +137,8 @@ class _Rows:
         except BadValueError as error:
             self.status[row] = error.fault
             self._paths[row] = error.path
+            if error.detail:
+                self._details[row] = error.detail
         return None
 
 

@@ -1,5 +1,7 @@
 """Original text of JSON values: for numbers, and for values in columns of strings."""
 
+import codecs
+import json
 import re
 from json import JSONDecoder
 from typing import Any
@@ -37,8 +39,36 @@ class NotAScalarError(Exception):
 
 DECODER = decoder()
 _SCAN = decoder(control_characters=True).raw_decode
+_MARKS = {
+    codecs.BOM_UTF8: "UTF-8",
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+"""Byte order marks. That of UTF-32 begins with that of UTF-16."""
+_MOST_SHOWN = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r"[ \t\r\n]*([,:\]}])[ \t\r\n]*")
+
+
+def marked(data: bytes) -> str:
+    """Return the reason for a text that begins with a byte order mark, or an empty text."""
+    for mark, name in _MARKS.items():
+        if data.startswith(mark):
+            return f"it begins with the byte order mark (BOM) of {name}. JSON is UTF-8 without one"
+    return ""
+
+
+def shown(value: Any) -> str:
+    """Return the JSON of a value, cut to a length that fits an error text."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "an array"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    cut, dots = value[:_MOST_SHOWN], "..." if len(value) > _MOST_SHOWN else ""
+    text = cut if isinstance(value, Number) else json.dumps(cut, ensure_ascii=False)
+    return text.encode(errors="replace").decode() + dots
 
 
 def with_texts(text: str, kind: pa.DataType) -> Any:
