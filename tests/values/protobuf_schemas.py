@@ -20,6 +20,14 @@ from tests.values.protobuf_wire import parts, tag, varint
 
 FieldProto = descriptor_pb2.FieldDescriptorProto
 SCALARS = [kind for kind in range(1, 19) if kind not in (F.TYPE_GROUP, F.TYPE_MESSAGE, F.TYPE_ENUM)]
+ALIKE = [
+    (F.TYPE_INT32, F.TYPE_INT64, F.TYPE_UINT32, F.TYPE_UINT64, F.TYPE_BOOL),
+    (F.TYPE_SINT32, F.TYPE_SINT64), (F.TYPE_FIXED32, F.TYPE_SFIXED32),
+    (F.TYPE_FIXED64, F.TYPE_SFIXED64), (F.TYPE_STRING, F.TYPE_BYTES), (F.TYPE_FLOAT,),
+    (F.TYPE_DOUBLE,),
+]  # fmt: skip
+"""The kinds that may become each other, by Google's guide."""
+ALIKE_OF = {kind: kinds for kinds in ALIKE for kind in kinds}
 KEYS = [kind for kind in SCALARS if kind not in (F.TYPE_BYTES, F.TYPE_DOUBLE, F.TYPE_FLOAT)]
 IMPORTED = (any_pb2, duration_pb2, timestamp_pb2, wrappers_pb2)
 WELL_KNOWN = ("Timestamp", "Duration", "Int64Value", "StringValue", "Any")
@@ -162,8 +170,11 @@ class Files:
             field.default_value = values.get(field.type, "7")
 
 
-def evolved(random: Random, file: Any) -> Any:
-    """Return a file whose messages lack some fields, and have other types for some."""
+def evolved(random: Random, file: Any, *, alike: bool = True) -> Any:
+    """Return a file whose messages lack some fields, and have other types for some.
+
+    If `alike`, the other types are those that Google's guide allows.
+    """
     found = descriptor_pb2.FileDescriptorProto.FromString(file.SerializeToString())
     for message in found.message_type:
         for place in reversed(range(len(message.field))):
@@ -171,7 +182,7 @@ def evolved(random: Random, file: Any) -> Any:
             if random.random() < 0.2 and not field.HasField("oneof_index"):
                 del message.field[place]
             elif random.random() < 0.2 and field.type in SCALARS and not field.default_value:
-                field.type = random.choice(SCALARS)
+                field.type = random.choice(ALIKE_OF[field.type] if alike else SCALARS)
                 field.options.ClearField("packed")
     return found
 

@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import tempfile
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -21,7 +22,7 @@ from spark_kafka_source.values.protobuf import (
 )
 from spark_kafka_source.values.protobuf.descriptors import MAX_DEPTH, MAX_DESCRIPTOR_BYTES
 from spark_kafka_source.values.protobuf.schema import Field, Kind
-from tests.values.protobuf_schemas import Files, file_set
+from tests.values.protobuf_schemas import ALIKE_OF, IMPORTED, SCALARS, Files, file_set
 from tests.values.protobuf_wire import number as n
 from tests.values.protobuf_wire import sized
 from tests.values.test_protobuf_cases import descriptors
@@ -276,3 +277,42 @@ def test_random_files_are_parsed_as_they_are() -> None:
         for message in file.message_type:
             fields = schema.messages[f"p.{message.name}"].fields
             assert [each.name for each in fields] == [each.name for each in message.field]
+
+
+# -- fields whose meaning changes ------------------------------------------------------------------
+
+_MOMENT, _SPAN, _INT32, _INT64 = (
+    {"kind": F.TYPE_MESSAGE, "type_name": f".google.protobuf.{name}"}
+    for name in ("Timestamp", "Duration", "Int32Value", "Int64Value")
+)
+_BYTES, _TEXT = {"kind": F.TYPE_BYTES}, {"kind": F.TYPE_STRING}
+CHANGES = [
+    *(
+        ({"kind": one}, {"kind": other}, other in ALIKE_OF[one])
+        for one, other in product(SCALARS, SCALARS)
+    ),
+    (_MOMENT, _MOMENT, True), (_MOMENT, _SPAN, False), (_SPAN, _MOMENT, False),
+    (_INT32, _INT64, True), (_INT64, _MOMENT, False), (_MOMENT, _BYTES, True),
+    (_BYTES, _MOMENT, True), (_TEXT, _MOMENT, False), (_MOMENT, _TEXT, False),
+]  # fmt: skip
+
+
+def _only(**kind: Any) -> bytes:
+    file = of(field(**kind))
+    file.dependency.extend(module.DESCRIPTOR.name for module in IMPORTED)
+    return bytes(file_set(file).SerializeToString())
+
+
+@pytest.mark.parametrize(("written", "wanted", "is_read"), CHANGES)
+def test_a_field_that_means_something_else_is_refused_by_both_types(
+    written: dict[str, Any], wanted: dict[str, Any], is_read: bool
+) -> None:
+    """The bytes of an int64 can be those of a sint64, and a Timestamp is like a Duration."""
+    by, writer = ProtobufReader(_only(**wanted), "p.M"), _only(**written)
+    if is_read:
+        by.program(writer)
+        return
+    with pytest.raises(
+        UnresolvableError, match=r"at v: \S+ was written. It cannot be read as \S+$"
+    ):
+        by.program(writer)

@@ -15,17 +15,21 @@ import numpy as np
 
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.values.columns import Layout
+from spark_kafka_source.values.errors import UnresolvableError
 from spark_kafka_source.values.protobuf.schema import (
     MESSAGES,
     Field,
+    Kind,
     Message,
     Schema,
     Wire,
     tag_of,
     wire_of,
 )
+from spark_kafka_source.values.protobuf.well_known import WRAPPERS
 
 MAX_TAG_BYTES = 4
+_GOOGLE = "google."
 LAST_NUMBER = (1 << 29) - 1
 MAX_NESTING = 100
 """The deepest nesting of messages and groups, as in other implementations."""
@@ -193,23 +197,61 @@ def kept_numbers(table: Table) -> tuple[Integers, ...]:
     )
 
 
-def program_of(table: Table, writer: Schema, message: Message) -> MessageProgram:
+_ALIKE = (
+    {Kind.INT32, Kind.INT64, Kind.UINT32, Kind.UINT64, Kind.BOOL, Kind.ENUM},
+    {Kind.SINT32, Kind.SINT64},
+    {Kind.FIXED32, Kind.SFIXED32},
+    {Kind.FIXED64, Kind.SFIXED64},
+    {Kind.STRING, Kind.BYTES},
+    {Kind.BYTES, Kind.MESSAGE},
+)
+"""The kinds that are read as each other: https://protobuf.dev/programming-guides/proto3/#updating."""
+
+
+def _is_alike(written: Field, wanted: Field) -> bool:
+    """Whether a value means the same in both fields. Google's own messages mean what they are."""
+    one, other = written.type_name, wanted.type_name
+    if written.kind is wanted.kind:
+        are_of_google = one.startswith(_GOOGLE) and other.startswith(_GOOGLE)
+        return one == other or not are_of_google or (one in WRAPPERS and other in WRAPPERS)
+    return any({written.kind, wanted.kind} <= kinds for kinds in _ALIKE)
+
+
+def _named(field: Field) -> str:
+    return field.type_name if field.kind in MESSAGES else str(field.kind)
+
+
+def program_of(
+    table: Table, reader: Schema, wanted_message: Message, writer: Schema, message: Message
+) -> MessageProgram:
     """Return the program that fills the table from what the writer wrote as `message`.
+
+    `wanted_message` is the reader's. Raises `UnresolvableError` for a field that means something
+    else there: the bytes alone would not tell, or the field would be passed over.
 
     Its steps are the fields that the writer's messages are known to hold, in the order in which
     they are written. Other fields, and fields in another order, are read too, but in more passes,
     or one row at a time.
     """
     written: list[Message | None] = [None] * len(table.nodes)
+    wanted = {0: wanted_message}
     written[0] = message
     steps = []
     for number, node in enumerate(table.nodes):
-        rows = {row.number: row for row in table.rows[node.first : node.stop]}
+        places = {table.rows[at].number: at for at in range(node.first, node.stop)}
         written_message, known = written[number], []
+        own = {field.number: field for field in wanted[number].fields} if written_message else {}
         for field in sorted(written_message.fields, key=_number) if written_message else ():
-            row = rows.get(field.number)
+            place = places.get(field.number)
+            row = None if place is None else table.rows[place]
+            if place is not None and not _is_alike(field, own[field.number]):
+                found, expected = _named(field), _named(own[field.number])
+                raise UnresolvableError(
+                    table.paths[place], f"{found} was written", f"It cannot be read as {expected}"
+                )
             if row and row.child >= 0 and field.kind in MESSAGES:
                 written[row.child] = writer.messages[field.type_name]
+                wanted[row.child] = reader.messages[own[field.number].type_name]
             if step := _step(field, row):
                 known.append(step)
         steps.append(tuple(known))

@@ -78,10 +78,11 @@ class ProtobufReader:
         return made
 
     def _made(self, writer: SchemaText | bytes | None, message: tuple[int, ...]) -> MessageProgram:
+        own = self.schema, self.message
         if writer is None:
-            return program_of(self.table, self.schema, self.message)
+            return program_of(self.table, *own, *own)
         schema = parse_descriptors(descriptors_of(writer))
-        return program_of(self.table, schema, self._written(schema, message))
+        return program_of(self.table, *own, schema, self._written(schema, message))
 
     def _written(self, schema: Schema, indexes: Sequence[int]) -> Message:
         name = self.message.name

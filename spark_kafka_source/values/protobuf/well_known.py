@@ -31,7 +31,7 @@ BOUNDS = {
     DURATION: Bounds((-315_576_000_000, 315_576_000_000), (-999_999_999, 999_999_999)),
 }
 
-_WRAPPERS = frozenset(
+WRAPPERS = frozenset(
     f"google.protobuf.{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
@@ -73,7 +73,7 @@ def is_any(message: Message) -> bool:
 
 def is_wrapper(message: Message) -> bool:
     """Whether it is one of Google's wrappers, such as `Int32Value`, with one field."""
-    if message.name not in _WRAPPERS or len(message.fields) != 1:
+    if message.name not in WRAPPERS or len(message.fields) != 1:
         return False
     (value,) = message.fields
     return not value.repeated and value.kind not in (*MESSAGES, Kind.ENUM)
