@@ -5,7 +5,7 @@ https://docs.confluent.io/platform/current/schema-registry/develop/api.html
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import quote
@@ -119,7 +119,8 @@ class RegistryClient:
         except SchemaNotFoundError:
             return None
         id, version = answer.number("id"), answer.number("version")
-        return RegisteredSchema(id, version, subject, schema, tuple(references))
+        found = replace(schema, rules=answer.rules())
+        return RegisteredSchema(id, version, subject, found, tuple(references))
 
     def register(
         self,

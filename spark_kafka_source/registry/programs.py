@@ -35,6 +35,8 @@ class ShippedSchemas:
 
     known: Mapping[int | UUID, SchemaText]
     beyond: SchemaSource | None = None
+    rules_option: str = ""
+    """The option that lets other schemas have rules. If empty, they may have rules."""
 
     def schema(self, id: int | UUID) -> SchemaText:
         """See `SchemaSource`."""
@@ -42,7 +44,12 @@ class ShippedSchemas:
             return self.known[id]
         if self.beyond is None:
             raise SchemaNotFoundError(f"the schema {id} is not among the {len(self.known)} known")
-        return self.beyond.schema(id)
+        found = self.beyond.schema(id)
+        rule = found.unobeyed_rule()
+        if rule and self.rules_option:
+            expected = f"'{self.rules_option}' set to 'ignore' leaves the values as they are"
+            raise SchemaError("", f"the rule {rule}, which is not obeyed here", expected)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def with_references(schema: StoredSchema, find: Find) -> SchemaText:
     """
     referred = _ReferredTexts(find)
     referred.add(schema, ())
-    return SchemaText(schema.type, schema.text, tuple(referred.texts.items()))
+    return SchemaText(schema.type, schema.text, tuple(referred.texts.items()), schema.rules)
 
 
 class _ReferredTexts:

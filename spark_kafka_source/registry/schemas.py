@@ -7,9 +7,10 @@ from uuid import UUID
 
 from spark_kafka_source.net.http_answer import json_object
 from spark_kafka_source.registry.errors import RegistryError
-from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
+from spark_kafka_source.values import SchemaError, SchemaRule, SchemaText, SchemaType
 
 INT32_MAX = 2**31 - 1
+RULE_SETS = ("domainRules", "migrationRules", "encodingRules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class StoredSchema:
     type: SchemaType
     text: str
     references: tuple[SchemaReference, ...]
+    rules: tuple[SchemaRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +73,40 @@ class JsonAnswer:
         text, references = self.text("schema"), self._references()
         kind = self._fields.get("schemaType")
         if kind is None:  # Confluent's registry leaves the type out for Avro.
-            return StoredSchema(SchemaType.AVRO, text, references)
+            return StoredSchema(SchemaType.AVRO, text, references, self.rules())
         name = self.text("schemaType")
         if name not in SchemaType.__members__:
             known = ", ".join(SchemaType.__members__)
             raise SchemaError("", f"a schema of the type {name[:100]!r}", f"There are {known}")
-        return StoredSchema(SchemaType(name), text, references)
+        return StoredSchema(SchemaType(name), text, references, self.rules())
+
+    def rules(self) -> tuple[SchemaRule, ...]:
+        """Return the rules of the schema in the answer, without disabled ones."""
+        found = self._fields.get("ruleSet") or {}
+        if not isinstance(found, dict):
+            raise self._wrong("ruleSet", "an object")
+        rule_set = JsonAnswer._of(found, self._what)
+        rules = [rule._fields for name in RULE_SETS for rule in rule_set.objects(name)]
+        words = ("name", "kind", "type", "mode")
+        return tuple(
+            SchemaRule(*(str(rule.get(word) or "?")[:100] for word in words))
+            for rule in rules
+            if rule.get("disabled") is not True
+        )
+
+    def objects(self, name: str) -> "list[JsonAnswer]":
+        """Return a field that holds a list of objects. A field that is not there has none."""
+        objects = self._fields.get(name)
+        if objects is None:
+            return []
+        if not isinstance(objects, list) or not all(isinstance(fields, dict) for fields in objects):
+            raise self._wrong(name, "a list of objects")
+        return [JsonAnswer._of(fields, self._what) for fields in objects]
 
     def _references(self) -> tuple[SchemaReference, ...]:
-        objects = self._fields.get("references")
-        if objects is None:
-            return ()
-        if not isinstance(objects, list) or not all(isinstance(fields, dict) for fields in objects):
-            raise self._wrong("references", "a list of objects")
-        answers = [JsonAnswer._of(fields, self._what) for fields in objects]
         return tuple(
             SchemaReference(answer.text("name"), answer.text("subject"), answer.number("version"))
-            for answer in answers
+            for answer in self.objects("references")
         )
 
     @classmethod

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
         BAD_RECORDS_TOPIC,
         PARTS,
         BadRecords,
-        Format,
-        FormatConfig,
         TypedConfig,
         TypedWriteConfig,
         error_column,
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     )
     from spark_kafka_source.typed.encoding import TypedEncoding
     from spark_kafka_source.typed.errors import BadRecordError
+    from spark_kafka_source.typed.format_config import Format, FormatConfig
     from spark_kafka_source.typed.letters import Letters
     from spark_kafka_source.typed.options import READ_OPTIONS, TYPED_OPTIONS, WRITE_OPTIONS
     from spark_kafka_source.typed.reading import plan_columns
@@ -70,11 +69,12 @@ if not TYPE_CHECKING:
         {
             "decoding": "ERROR_TYPE TypedColumns TypedPart TypedRecords",
             "config": (
-                "BAD_RECORDS BAD_RECORDS_TOPIC BadRecords Format FormatConfig PARTS TypedConfig "
-                "TypedWriteConfig error_column letters_are_read"
+                "BAD_RECORDS BAD_RECORDS_TOPIC BadRecords PARTS TypedConfig TypedWriteConfig "
+                "error_column letters_are_read"
             ),
             "encoding": "TypedEncoding",
             "errors": "BadRecordError",
+            "format_config": "Format FormatConfig",
             "letters": "Letters",
             "options": "READ_OPTIONS TYPED_OPTIONS WRITE_OPTIONS",
             "reading": "plan_columns",

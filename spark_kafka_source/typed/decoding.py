@@ -49,10 +49,14 @@ class TypedPart:
     """The registry for all other schemas, if there is one."""
     needs_schemas: bool = True
     """Whether decoding depends on the schema that wrote a record."""
+    rules_option: str = ""
+    """The option that lets schemas have rules. If empty, they may have rules."""
 
     def source(self, registry: SchemaSource | None = None) -> SchemaSource:
         """Return the source of the schemas that wrote the records."""
-        return ShippedSchemas(self.known, registry) if self.needs_schemas else _AnySchema()
+        if not self.needs_schemas:
+            return _AnySchema()
+        return ShippedSchemas(self.known, registry, self.rules_option)
 
 
 class _AnySchema:

@@ -8,7 +8,8 @@ import pyarrow as pa
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.registry import RegistryClient, SharedCache
-from spark_kafka_source.typed.config import Format, TypedWriteConfig
+from spark_kafka_source.typed.config import TypedWriteConfig
+from spark_kafka_source.typed.format_config import Format
 from spark_kafka_source.typed.reading import json_validation
 from spark_kafka_source.typed.writing import TypedWrite, plan_writes
 from spark_kafka_source.values.fitting import below

@@ -2,7 +2,8 @@
 
 from spark_kafka_source.options.declaration import Options, Use, for_use, options_of, used_by
 from spark_kafka_source.registry import REGISTRY_OPTIONS
-from spark_kafka_source.typed.config import BAD_RECORDS_OPTIONS, PARTS, format_options
+from spark_kafka_source.typed.config import BAD_RECORDS_OPTIONS, PARTS
+from spark_kafka_source.typed.format_config import format_options
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 
 TYPED_OPTIONS: Options = {

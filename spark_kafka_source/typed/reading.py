@@ -21,8 +21,9 @@ from spark_kafka_source.registry import (
     SchemaKey,
     SchemaNotFoundError,
 )
-from spark_kafka_source.typed.config import Format, FormatConfig, TypedConfig
+from spark_kafka_source.typed.config import TypedConfig
 from spark_kafka_source.typed.decoding import NO_ID, TypedColumns, TypedPart
+from spark_kafka_source.typed.format_config import Format, FormatConfig
 from spark_kafka_source.values import (
     SchemaError,
     SchemaText,
@@ -85,6 +86,7 @@ def _planned(
     chosen = _schema(config, client, topics)
     schema = chosen.schema if isinstance(chosen, RegisteredSchema) else chosen
     try:
+        config.check_rules(schema)
         reader = _reader(config, schema, time_type)
     except SchemaError as error:
         option = config.option("schema" if config.schema else "schema_subject")
@@ -97,7 +99,7 @@ def _planned(
     # JSON values describe themselves: the schema of the writer is not needed.
     needs_schemas = config.format is not Format.JSON
     asked_registry = typed.registry if is_framed and needs_schemas else None
-    return TypedPart(reader, framing, known, asked_registry, needs_schemas)
+    return TypedPart(reader, framing, known, asked_registry, needs_schemas, config.rules_option)
 
 
 _UNFRAMED = NoFraming(SchemaKey(NO_ID))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +17,8 @@ from spark_kafka_source.registry import (
     RegistryClient,
     SchemaNotFoundError,
 )
-from spark_kafka_source.typed.config import (
-    Format,
-    FormatConfig,
-    TypedWriteConfig,
-)
+from spark_kafka_source.typed.config import TypedWriteConfig
+from spark_kafka_source.typed.format_config import Format, FormatConfig
 from spark_kafka_source.typed.reading import (
     asking,
     check_type,
@@ -129,6 +127,7 @@ class _Planner:
         is_framed = self._client is not None and config.is_framed(has_registry=True)
         try:
             schema = named.schema if named else given_schema(config) or self._derived(config, kind)
+            config.check_rules(schema, writing=True)
             writer, name = _writer(config, schema, kind)
         except SchemaError as error:
             option = config.option("schema" if config.schema else "format")
@@ -178,6 +177,7 @@ class _Planner:
         normalize = self._registration.normalize_schemas
         registered = client.look_up(subject, schema, normalize=normalize)
         if registered is not None:
+            config.check_rules(registered.schema, writing=True)
             return int(registered.id)
         if not self._registration.auto_register_schemas:
             raise ConfigurationError(
@@ -186,6 +186,9 @@ class _Planner:
                 f"Register it, set this to 'true', or give '{config.option('schema_subject')}' to "
                 "write with a schema that is there",
             )
+        with suppress(SchemaNotFoundError):
+            # A new version has the rules of the one before it.
+            config.check_rules(client.by_subject(subject).schema, writing=True)
         try:
             return client.register(subject, schema, normalize=normalize)
         except IncompatibleSchemaError as error:

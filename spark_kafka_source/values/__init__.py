@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.values.errors import RecursiveTypeError, SchemaError, UnresolvableError
     from spark_kafka_source.values.faults import Fault
     from spark_kafka_source.values.rows import Encoded
-    from spark_kafka_source.values.schema_text import SchemaText, SchemaType
+    from spark_kafka_source.values.schema_text import SchemaRule, SchemaText, SchemaType
     from spark_kafka_source.values.text import TextReader
     from spark_kafka_source.values.value_reader import ValueReader, decode_column
     from spark_kafka_source.values.value_writer import ValueWriter, encode_values
@@ -20,6 +20,7 @@ __all__ = [
     "Fault",
     "RecursiveTypeError",
     "SchemaError",
+    "SchemaRule",
     "SchemaText",
     "SchemaType",
     "TextReader",
@@ -38,7 +39,7 @@ if not TYPE_CHECKING:
             "errors": "RecursiveTypeError SchemaError UnresolvableError",
             "faults": "Fault",
             "rows": "Encoded",
-            "schema_text": "SchemaText SchemaType",
+            "schema_text": "SchemaRule SchemaText SchemaType",
             "text": "TextReader",
             "value_reader": "ValueReader decode_column",
             "value_writer": "ValueWriter encode_values",

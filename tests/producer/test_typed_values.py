@@ -246,7 +246,7 @@ def test_columns_of_structs_are_written_by_the_schema_of_their_type(
         GOOD,
         None,
     ]
-    assert registry.paths() == [LOOKED_UP, REGISTERED]
+    assert registry.paths() == [LOOKED_UP, LATEST, REGISTERED]
 
 
 def test_a_row_that_does_not_fit_is_named_as_it_stands_in_the_table(
