@@ -40,7 +40,7 @@ def infer_schema(
     with spelt(VOCABULARY.spelling(configuration)):
         settings = VOCABULARY.settings(configuration)
         format = FormatConfig.from_settings(settings, part)
-        has_schema = format.schema or settings.has("schema.registry.url")
+        has_schema = format.schema or format.is_framed(settings.has("schema.registry.url"))
         if format.has_schema and (has_schema or format.format is not Format.JSON):
             typed = TypedConfig.from_settings(settings)
             columns = plan_columns(typed, (part,), lambda: [topic])

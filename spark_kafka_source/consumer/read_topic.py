@@ -179,7 +179,7 @@ class _TopicRead:
             return partial(record_batch, columns=self._columns)
         sources = {}
         for name, part in self._typed.parts.items():
-            schemas = None if part.registry is None else registry.RegistryClient(part.registry)
+            schemas = None if part.registry is None else registry.client_of(part.registry)
             if schemas is not None:
                 resources.enter_context(closing(schemas))
             sources[name] = part.source(schemas)

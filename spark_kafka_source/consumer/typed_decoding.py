@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Generic, TypeVar
-from uuid import UUID
 
 import pyarrow as pa
 
@@ -17,7 +16,7 @@ from spark_kafka_source.consumer.letter_writes import LetterWrites
 from spark_kafka_source.consumer.waiting import Waiting
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS
-from spark_kafka_source.registry import RegistryClient
+from spark_kafka_source.registry import GlueClient, RegistryClient, SchemaId, client_of
 from spark_kafka_source.typed import (
     ERROR_TYPE,
     BadRecordError,
@@ -59,7 +58,7 @@ class TypedDecoding:
         self._background = background = Background(waiting.wakeup)
         topic = config.bad_records_topic
         self._letters = LetterWrites(client, topic, waiting) if topic else None
-        self._registry = None if config.registry is None else RegistryClient(config.registry)
+        self._registry = None if config.registry is None else client_of(config.registry)
         self._plans = _Lookups(background, self._plan)
         self._schemas = None if self._registry is None else _Schemas(background, self._registry)
         self._is_by_topic = any(part.is_by_topic for part in config.parts)
@@ -168,15 +167,15 @@ class _Lookups(Generic[K, V]):
 class _Schemas:
     """`SchemaSource` that does not wait."""
 
-    def __init__(self, background: Background, registry: RegistryClient) -> None:
+    def __init__(self, background: Background, registry: RegistryClient | GlueClient) -> None:
         self._registry = registry
         self._lookups = _Lookups(background, self._found)
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         """Return the schema, as in `SchemaSource`. Raises `NotReadyYetError`, too."""
         return self._lookups.get(id)
 
-    def _found(self, id: int | UUID) -> SchemaText:
+    def _found(self, id: SchemaId) -> SchemaText:
         """Fetch the schema in another thread, and build its Protobuf descriptors there, too."""
         schema = self._registry.schema(id)
         if schema.type is SchemaType.PROTOBUF:

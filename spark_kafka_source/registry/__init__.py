@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.registry.config import (
         REGISTRY_OPTIONS,
         REGISTRY_TLS_OPTIONS,
+        GlueConfig,
         RegistryConfig,
     )
     from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, Part
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
         RegistryUnavailableError,
         SchemaNotFoundError,
     )
-    from spark_kafka_source.registry.framing import Framed, Framing, Misframed, NoFraming, SchemaKey
+    from spark_kafka_source.registry.framing import (
+        Framed,
+        Framing,
+        Misframed,
+        NoFraming,
+        SchemaKey,
+    )
+    from spark_kafka_source.registry.glue import GlueClient, client_of
+    from spark_kafka_source.registry.other_framings import ApicurioFraming, GlueFraming, hints
     from spark_kafka_source.registry.programs import (
         RowPrograms,
         SchemaSource,
@@ -34,15 +43,25 @@ if TYPE_CHECKING:
         LocatedRowHeaders,
         RowHeaders,
     )
-    from spark_kafka_source.registry.schemas import RegisteredSchema, SchemaReference
+    from spark_kafka_source.registry.schemas import (
+        ApicurioId,
+        RegisteredSchema,
+        SchemaId,
+        SchemaReference,
+    )
 
 __all__ = [
     "REGISTRY_OPTIONS",
     "REGISTRY_TLS_OPTIONS",
+    "ApicurioFraming",
+    "ApicurioId",
     "ColumnRowHeaders",
     "ConfluentFraming",
     "Framed",
     "Framing",
+    "GlueClient",
+    "GlueConfig",
+    "GlueFraming",
     "HeaderValues",
     "IncompatibleSchemaError",
     "Indexes",
@@ -59,6 +78,7 @@ __all__ = [
     "RegistryUnavailableError",
     "RowHeaders",
     "RowPrograms",
+    "SchemaId",
     "SchemaKey",
     "SchemaNotFoundError",
     "SchemaReference",
@@ -66,6 +86,8 @@ __all__ = [
     "SharedCache",
     "ShippedSchemas",
     "WriterPrograms",
+    "client_of",
+    "hints",
 ]
 
 if not TYPE_CHECKING:
@@ -73,16 +95,18 @@ if not TYPE_CHECKING:
         __name__,
         {
             "client": "RegistryClient",
-            "config": ("REGISTRY_OPTIONS REGISTRY_TLS_OPTIONS RegistryConfig"),
+            "config": "REGISTRY_OPTIONS REGISTRY_TLS_OPTIONS GlueConfig RegistryConfig",
             "confluent": "ConfluentFraming Indexes Part",
             "errors": (
                 "IncompatibleSchemaError InvalidSchemaError RegistryDeniedError RegistryError "
                 "RegistryUnavailableError SchemaNotFoundError"
             ),
             "framing": "Framed Framing Misframed NoFraming SchemaKey",
+            "glue": "GlueClient client_of",
+            "other_framings": "ApicurioFraming GlueFraming hints",
             "cache": "SharedCache",
             "programs": "RowPrograms SchemaSource ShippedSchemas WriterPrograms",
             "row_headers": "ColumnRowHeaders HeaderValues LocatedRowHeaders RowHeaders",
-            "schemas": "RegisteredSchema SchemaReference",
+            "schemas": "ApicurioId RegisteredSchema SchemaId SchemaReference",
         },
     )

@@ -26,10 +26,13 @@ from spark_kafka_source.registry.errors import RegistryUnavailableError, SchemaN
 from spark_kafka_source.registry.references import with_references
 from spark_kafka_source.registry.refusals import may_heal, refusal, status_and_message
 from spark_kafka_source.registry.schemas import (
+    ApicurioId,
     JsonAnswer,
     RegisteredSchema,
+    SchemaId,
     SchemaReference,
     StoredSchema,
+    core_references,
 )
 from spark_kafka_source.registry.server import Question, RegistryServer
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
@@ -65,7 +68,7 @@ class RegistryClient:
         self.config = config
         self._servers = [RegistryServer(url, config) for url in config.urls]
         self._retry = retry or Retry()
-        self._by_id: SharedCache[int | UUID, RegisteredSchema] = SharedCache(MOST_KEPT)
+        self._by_id: SharedCache[SchemaId, RegisteredSchema] = SharedCache(MOST_KEPT)
         self._by_version: SharedCache[tuple[str, int], _Version] = SharedCache(MOST_KEPT)
         self._is_ended = False
 
@@ -79,11 +82,11 @@ class RegistryClient:
         self._is_ended = True
         self.close()
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         """Return the schema with this id or GUID, and all schemas that it refers to."""
         return self.by_id(id).schema
 
-    def by_id(self, id: int | UUID) -> RegisteredSchema:
+    def by_id(self, id: SchemaId) -> RegisteredSchema:
         """Return the schema with this id or GUID as registered, without a subject or a version."""
         deadline = self._deadline()
         return self._by_id.get(id, lambda: self._find_id(id, deadline), deadline)
@@ -139,12 +142,31 @@ class RegistryClient:
         question = Question(what, _posted(subject, "/versions", normalize), body)
         return self._json(question, self._deadline()).number("id")
 
-    def _find_id(self, id: int | UUID, deadline: Deadline) -> RegisteredSchema:
+    def _find_id(self, id: SchemaId, deadline: Deadline) -> RegisteredSchema:
+        if isinstance(id, ApicurioId):
+            return self._find_in_core(id, deadline)
         is_guid = isinstance(id, UUID)
         path = f"/schemas/guids/{id}" if is_guid else f"/schemas/ids/{id}"
         question = Question(f"the schema with the {'GUID' if is_guid else 'id'} {id}", path)
         stored = self._json(question, deadline).schema()
         text = with_references(stored, lambda reference: self._referred(reference, deadline))
+        return RegisteredSchema(id, None, None, text, stored.references)
+
+    def _find_in_core(self, id: ApicurioId, deadline: Deadline) -> RegisteredSchema:
+        """Ask Apicurio's own API. Only Avro needs its schemas, and the API does not say the type.
+
+        The subject of a reference is its path there.
+        """
+
+        def find(path: str) -> StoredSchema:
+            text, _ = self._answer(Question(f"the schema {id}", path, of_core=True), deadline)
+            what = Question(f"the references of {id}", f"{path}/references", of_core=True)
+            answer, where = self._answer(what, deadline)
+            references = core_references(answer.body, f"{where}: {what.what}")
+            return StoredSchema(SchemaType.AVRO, text.body.decode(errors="replace"), references)
+
+        stored = find(f"/ids/{id.kind}s/{id.number}")
+        text = with_references(stored, lambda reference: find(reference.subject))
         return RegisteredSchema(id, None, None, text, stored.references)
 
     def _referred(self, reference: SchemaReference, deadline: Deadline) -> StoredSchema:
@@ -165,14 +187,18 @@ class RegistryClient:
         return Deadline.after_ms(self.config.timeout_ms)
 
     def _json(self, question: Question, deadline: Deadline) -> JsonAnswer:
+        answer, where = self._answer(question, deadline)
+        return JsonAnswer(answer.body, f"{where}: {question.what}")
+
+    def _answer(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
+        """Return a useful answer, and the address that gave it."""
         try:
             conversation = self._retry.run(
                 question.what, partial(self._ask_in_turn, question), lambda _: None, deadline
             )
-            answer, where = run(conversation)
+            return run(conversation)
         except KafkaTimeoutError as error:
             raise RegistryUnavailableError(f"The registry is not available: {error}") from error
-        return JsonAnswer(answer.body, f"{where}: {question.what}")
 
     async def _ask_in_turn(self, question: Question, deadline: Deadline) -> tuple[HttpAnswer, str]:
         """Return the first useful answer, and the address that gave it. It blocks this thread."""
@@ -195,7 +221,7 @@ class RegistryClient:
                 continue
             self._prefer(server)
             if answer.status != 200:
-                raise refusal(answer, f"{where}: {question.what}", question.path, self.config)
+                raise refusal(answer, f"{where}: {question.what}", question.target(), self.config)
             return answer, where
         raise RegistryUnavailableError("; ".join(failures))
 

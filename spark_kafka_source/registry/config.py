@@ -31,7 +31,17 @@ USER_OPTION = f"{PREFIX}basic.auth.user"
 PASSWORD_OPTION = f"{PREFIX}basic.auth.password"
 TOKEN_OPTION = f"{PREFIX}bearer.auth.token"
 
+GLUE_REGION = f"{PREFIX}glue.region"
+
 _USER_INFO = f"Give 'user:password', or '{USER_OPTION}' and '{PASSWORD_OPTION}'"
+
+
+def _timeout() -> int:
+    return option(
+        "schema.registry.timeout.ms",
+        int32(30_000, minimum=1),
+        "how long to ask for a schema, at all urls and with all retries",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +67,7 @@ class RegistryConfig:
     bearer_auth_token: Secret = option(
         "schema.registry.bearer.auth.token", secret(), "a token, in place of a user"
     )
-    timeout_ms: int = option(
-        "schema.registry.timeout.ms",
-        int32(30_000, minimum=1),
-        "how long to ask for a schema, at all urls and with all retries",
-    )
+    timeout_ms: int = _timeout()
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "RegistryConfig":
@@ -72,6 +78,9 @@ class RegistryConfig:
         """
         # A misspelt option that is ignored is worse than an error.
         refuse_unknown(settings, PREFIX, REGISTRY_OPTIONS)
+        if settings.has(GLUE_REGION):
+            expected = "Set 'value.framing' or 'key.framing' to 'glue', or leave it out"
+            raise ConfigurationError(GLUE_REGION, "is only for AWS Glue's registry", expected)
         urls = parse_urls(settings.text(URL_OPTION))
         tls = (
             TlsSettings.from_settings(settings, PREFIX)
@@ -105,6 +114,29 @@ class RegistryConfig:
         return text
 
 
+@dataclass(frozen=True, slots=True)
+class GlueConfig:
+    """Configuration of a `GlueClient`. The credentials are those that AWS's library finds."""
+
+    region: str = option(
+        "schema.registry.glue.region",
+        string(),
+        "the AWS region of Glue's registry; by default that of the environment",
+    )
+    timeout_ms: int = _timeout()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "GlueConfig":
+        """Read the configuration. Raises `ConfigurationError` for another registry's options."""
+        own = options_of(cls)
+        for name in sorted(settings.values):
+            if name.startswith(PREFIX) and name not in own:
+                found = "has no effect where 'value.framing' or 'key.framing' is 'glue'"
+                expected = "Leave it out: AWS's library finds the address and the credentials"
+                raise ConfigurationError(name, found, expected)
+        return settings.read(cls)
+
+
 _URL = Option(
     "schema.registry.url",
     string(takes="`https://host:port`, or several separated by commas"),
@@ -116,6 +148,7 @@ REGISTRY_TLS_OPTIONS: Options = options_of(TlsSettings, PREFIX)
 REGISTRY_OPTIONS: Options = {
     **named(_URL),
     **options_of(RegistryConfig),
+    **options_of(GlueConfig),
     **REGISTRY_TLS_OPTIONS,
 }
 """The options that `RegistryConfig.from_settings` reads."""

@@ -89,7 +89,7 @@ class ConfluentFraming:
         header_values: HeaderValues | None,
     ) -> Framed:
         """Frame the rows when some are null or have the header."""
-        rows = _MergedRows(starts)
+        rows = MergedRows(starts)
         before = np.ones(len(starts), np.bool_) if null is None else ~null
         if header_values is not None:
             with_header = np.flatnonzero(before[header_values.rows])
@@ -103,7 +103,7 @@ class ConfluentFraming:
         return rows.framed()
 
 
-class _MergedRows:
+class MergedRows:
     """Framed rows, merged from several groups of rows."""
 
     def __init__(self, starts: Integers) -> None:
@@ -126,6 +126,7 @@ class _MergedRows:
             self._starts[rows] = framed.starts
 
     def framed(self) -> Framed:
+        """Return all rows."""
         keys = tuple(self._keys)
         return Framed(
             self._starts, keys, self._key_of, self._status, self._detail, self._from_header

@@ -1,12 +1,11 @@
 """Conventions that mark which schema wrote a row, and where in the row the value begins.
 
-Each convention is a `Framing`. Confluent's is in `confluent`.
+Each convention is a `Framing`. Confluent's is in `confluent`, others in `other_framings`.
 """
 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +13,20 @@ import numpy.typing as npt
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
 from spark_kafka_source.registry.row_headers import RowHeaders
+from spark_kafka_source.registry.schemas import SchemaId
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaKey:
-    """Key of a schema: its id or GUID in a registry, and for Protobuf the message in it.
+    """Key of a schema: its id in a registry, and for Protobuf the message in it.
 
     `message` is the index of a top-level message, then the index of a message nested in it, and so
     on. Other formats have an empty `message`.
     """
 
-    id: int | UUID
+    id: SchemaId
     message: tuple[int, ...] = ()
 
 
@@ -41,6 +41,9 @@ class Misframed(IntEnum):
     INDEX_COUNT = 5
     INDEX = 6
     TRAILING = 7
+    COMPRESSION = 8
+    ZLIB = 9
+    ENCODING = 10
 
 
 _REASONS = {
@@ -52,6 +55,9 @@ _REASONS = {
     Misframed.INDEX_COUNT: "a count of {} message indexes",
     Misframed.INDEX: "a message index of {}",
     Misframed.TRAILING: "{} bytes after the schema id",
+    Misframed.COMPRESSION: "an unknown compression, {:02x}",
+    Misframed.ZLIB: "a value that is not in zlib's format, or is too long",
+    Misframed.ENCODING: "a value in Avro's JSON encoding, which is not read",
 }
 
 
@@ -70,6 +76,10 @@ class Framed:
     status: Octets
     detail: Integers | None = None
     from_header: Mask | None = None
+    data: Bytes | None = None
+    """The bytes that hold the values, if a value is not in the ones that were framed."""
+    ends: Integers | None = None
+    """Where the values end in `data`."""
 
     def reason(self, row: int) -> str:
         """Return why a row is bad."""
@@ -82,9 +92,8 @@ class Framed:
 class Framing(Protocol):
     """Convention that marks which schema wrote a row.
 
-    Other conventions beside `ConfluentFraming` would be AWS Glue's (a version byte, a compression
-    byte and a UUID), Azure's (a header with a content type) and Apicurio's headers. Each needs a
-    `SchemaSource` that knows its ids.
+    Another convention would be Azure's (a header with a content type). Each needs a `SchemaSource`
+    that knows its ids.
     """
 
     def frame(

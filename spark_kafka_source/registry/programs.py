@@ -4,13 +4,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from uuid import UUID
 
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.registry.errors import SchemaNotFoundError
 from spark_kafka_source.registry.framing import Framed, SchemaKey
+from spark_kafka_source.registry.schemas import SchemaId
 from spark_kafka_source.values import SchemaError, SchemaText, ValueReader
 
 MOST_UNKNOWN = 100
@@ -21,7 +21,7 @@ MOST_KEPT = 1_000
 class SchemaSource(Protocol):
     """Source of schemas. A `RegistryClient` is one."""
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         """Return the schema with this id and all schemas that it refers to.
 
         Raises `SchemaNotFoundError` if there is none, and `SchemaError` if the schema is unusable.
@@ -33,12 +33,12 @@ class SchemaSource(Protocol):
 class ShippedSchemas:
     """Source of schemas that are known already. It asks `beyond`, if given, for other schemas."""
 
-    known: Mapping[int | UUID, SchemaText]
+    known: Mapping[SchemaId, SchemaText]
     beyond: SchemaSource | None = None
     rules_option: str = ""
     """The option that lets other schemas have rules. If empty, they may have rules."""
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         """See `SchemaSource`."""
         if id in self.known:
             return self.known[id]
@@ -88,9 +88,9 @@ class WriterPrograms:
         self._programs: OrderedDict[SchemaKey, Any] = OrderedDict()
         # In a dict of their own: keys from garbage rows must not push out good programs.
         self._reasons: OrderedDict[SchemaKey, str] = OrderedDict()
-        self._there: set[int | UUID] = set()
-        self._unknown: dict[int | UUID, str] = {}
-        self._unusable: dict[int | UUID, int] = {}
+        self._there: set[SchemaId] = set()
+        self._unknown: dict[SchemaId, str] = {}
+        self._unusable: dict[SchemaId, int] = {}
 
     def of(self, framed: Framed) -> RowPrograms:
         """Return the programs of these rows.

@@ -13,6 +13,8 @@ from spark_kafka_source.registry.errors import (
 from spark_kafka_source.registry.url import URL_OPTION
 
 GUIDS = "/schemas/guids/"
+CORE = "/apis/registry/v2"
+"""The path of Apicurio's own API, which its versions 2 and 3 have."""
 
 _NOT_FOUND = range(40_400, 40_500)
 _MOST_SHOWN = 1_000
@@ -50,9 +52,12 @@ def refusal(answer: HttpAnswer, what: str, path: str, config: RegistryConfig) ->
 
 def _not_found(answer: HttpAnswer, text: str, path: str) -> RegistryError:
     """Tell a missing schema, which has an error code, from a path unknown to the server."""
-    code = json_object(answer.body).get("error_code")
+    fields = json_object(answer.body)
+    code, name = fields.get("error_code"), fields.get("name")
+    # Apicurio's own API names what is missing: it may be "VersionNotFoundException".
+    is_named = path.startswith(CORE) and isinstance(name, str) and name != "NotFoundException"
     # Some registries do not support GUIDs, and any record may hold an invented GUID.
-    if code in _NOT_FOUND or path.startswith(GUIDS):
+    if code in _NOT_FOUND or is_named or path.startswith(GUIDS):
         return SchemaNotFoundError(text)
     found = "without a registry's error code"
     return RegistryError(f"{text}, {found}. Check '{URL_OPTION}', its path too")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from spark_kafka_source.net.http_answer import json_object
@@ -11,6 +12,24 @@ from spark_kafka_source.values import SchemaError, SchemaRule, SchemaText, Schem
 
 INT32_MAX = 2**31 - 1
 RULE_SETS = ("domainRules", "migrationRules", "encodingRules")
+
+
+@dataclass(frozen=True, slots=True)
+class ApicurioId:
+    """Id in Apicurio's own API. Its `kind` is `globalId` or `contentId`: both count from 1."""
+
+    kind: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
+
+    def __int__(self) -> int:
+        return self.number
+
+
+SchemaId = int | UUID | ApicurioId
+"""Id of a schema: an id or a GUID of Confluent's API, Glue's UUID of a version, or Apicurio's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +55,23 @@ class StoredSchema:
 class RegisteredSchema:
     """Schema with the schemas it refers to. A lookup by id leaves version and subject None."""
 
-    id: int | UUID
+    id: SchemaId
     version: int | None
     subject: str | None
     schema: SchemaText
     references: tuple[SchemaReference, ...] = ()
+
+
+def core_references(body: bytes, what: str) -> tuple[SchemaReference, ...]:
+    """Return the references in an answer of Apicurio's own API. Raises `RegistryError`.
+
+    The subject is the path of the version there, and the version 0.
+    """
+    answer = JsonAnswer(b'{"references": %b}' % body, what)
+    return tuple(
+        SchemaReference(each.text("name"), f"/{each.path_of_version()}", 0)
+        for each in answer.objects("references")
+    )
 
 
 class JsonAnswer:
@@ -67,6 +98,14 @@ class JsonAnswer:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= INT32_MAX:
             raise self._wrong(name, "a whole number of 31 bits")
         return value
+
+    def path_of_version(self) -> str:
+        """Return the path of the version that a reference of Apicurio's names."""
+        names = [str(self._fields.get("groupId") or "default"), self.text("artifactId")]
+        group, artifact, version = (
+            quote(name, safe="", errors="replace") for name in (*names, self.text("version"))
+        )
+        return f"groups/{group}/artifacts/{artifact}/versions/{version}"
 
     def schema(self) -> StoredSchema:
         """Return the schema in the answer. Raises `SchemaError` for an unknown schema type."""

@@ -9,6 +9,7 @@ from spark_kafka_source.net import Deadline, Peer, RequestTimeoutError
 from spark_kafka_source.net.http_connection import HttpAnswer, HttpConnection, HttpRequest
 from spark_kafka_source.registry.config import RegistryConfig
 from spark_kafka_source.registry.errors import RegistryError
+from spark_kafka_source.registry.refusals import CORE
 from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -31,6 +32,14 @@ class Question:
     what: str
     path: str
     body: bytes | None = None
+    of_core: bool = False
+    """Whether the path is one of Apicurio's own API, which is beside the one in the url."""
+
+    def target(self, base: str = "") -> str:
+        """Return the whole path, if the path of the url is `base`."""
+        if self.of_core:
+            return base.partition("/apis/")[0] + CORE + self.path
+        return base + self.path
 
     @property
     def method(self) -> str:
@@ -81,7 +90,7 @@ class RegistryServer:
             self._connection.interrupt()
 
     def _follow(self, question: Question, deadline: Deadline) -> HttpAnswer:
-        target = self.url.path + question.path
+        target = question.target(self.url.path)
         for _ in range(MOST_REDIRECTIONS + 1):
             request = HttpRequest(question.method, target, self._headers(), question.body)
             answer = self._connection.ask(request, deadline)

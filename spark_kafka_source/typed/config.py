@@ -12,8 +12,8 @@ from spark_kafka_source.options.declaration import (
     named,
 )
 from spark_kafka_source.options.kinds import choice, string
-from spark_kafka_source.registry import REGISTRY_OPTIONS, RegistryConfig
-from spark_kafka_source.typed.format_config import URL, Format, FormatConfig, FramingName
+from spark_kafka_source.registry import REGISTRY_OPTIONS, GlueConfig, RegistryConfig
+from spark_kafka_source.typed.format_config import ONLY_READ, URL, Format, FormatConfig, FramingName
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 
 PARTS = ("key", "value")
@@ -55,7 +55,7 @@ class TypedConfig:
     parts: tuple[FormatConfig, ...] = ()
     """The parts that are decoded."""
     bad_records: BadRecords = BadRecords.FAIL
-    registry: RegistryConfig | None = None
+    registry: RegistryConfig | GlueConfig | None = None
     bad_records_topic: str = ""
     """The topic of dead letters, if bad records go to one."""
 
@@ -71,10 +71,25 @@ class TypedConfig:
         is_given = any(name in REGISTRY_OPTIONS for name in settings.values)
         if is_given and not any(each.has_schema for each in parts):
             raise without_format(min(settings.values.keys() & REGISTRY_OPTIONS.keys()))
-        registry = RegistryConfig.from_settings(settings) if is_given else None
+        registry = _registry(settings, parts, is_given)
         for each in parts:
             each.check_registry(registry is not None)
         return cls(parts, bad_records, registry, _topic_of_letters(settings, bad_records))
+
+
+def _registry(
+    settings: Settings, parts: tuple[FormatConfig, ...], is_given: bool
+) -> RegistryConfig | GlueConfig | None:
+    """Read the configuration of the one registry, which all parts share."""
+    glue = next((each for each in parts if each.framing is FramingName.GLUE), None)
+    if glue is None:
+        return RegistryConfig.from_settings(settings) if is_given else None
+    for each in parts:
+        if each.has_schema and each.framing not in (FramingName.GLUE, FramingName.NONE):
+            found = f"is '{each.framing}', where '{glue.option('framing')}' is 'glue'"
+            expected = "Give 'glue' or 'none': a query asks one registry"
+            raise ConfigurationError(each.option("framing"), found, expected)
+    return GlueConfig.from_settings(settings)
 
 
 def _topic_of_letters(settings: Settings, bad_records: BadRecords) -> str:
@@ -111,6 +126,11 @@ class TypedWriteConfig:
         """Read the options. Raises `ConfigurationError`."""
         every = [FormatConfig.from_settings(settings, part) for part in PARTS]
         parts = tuple(each for each in every if each.has_schema)
+        for each in parts:
+            if each.framing in ONLY_READ:
+                expected = "Give 'confluent', or 'none' for values without an id"
+                found = f"is '{each.framing}', which is only read"
+                raise ConfigurationError(each.option("framing"), found, expected)
         given = settings.values.keys() & REGISTRY_OPTIONS.keys()
         if given and not parts:
             raise without_format(min(given))

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +14,18 @@ from spark_kafka_source.records.headers import locate_headers, within_limit
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located, Slices
 from spark_kafka_source.registry import (
+    ConfluentFraming,
     Framed,
     Framing,
+    GlueConfig,
     LocatedRowHeaders,
     RegistryConfig,
     RowPrograms,
+    SchemaId,
     SchemaSource,
     ShippedSchemas,
     WriterPrograms,
+    hints,
 )
 from spark_kafka_source.typed.config import BadRecords, error_column
 from spark_kafka_source.typed.errors import BadRecordError
@@ -43,9 +46,9 @@ class TypedPart:
 
     reader: ValueReader
     framing: Framing
-    known: Mapping[int | UUID, SchemaText]
+    known: Mapping[SchemaId, SchemaText]
     """Schemas that need no request to a registry, by id."""
-    registry: RegistryConfig | None = None
+    registry: RegistryConfig | GlueConfig | None = None
     """The registry for all other schemas, if there is one."""
     needs_schemas: bool = True
     """Whether decoding depends on the schema that wrote a record."""
@@ -62,7 +65,7 @@ class TypedPart:
 class _AnySchema:
     """Source of every schema, for a format whose values describe themselves."""
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         """See `SchemaSource`."""
         return SchemaText(SchemaType.JSON, "")
 
@@ -228,11 +231,17 @@ class _PartDecoder:
             headers = LocatedRowHeaders(chunk.data, located_headers, located.header_count)
         framed = self._part.framing.frame(chunk.data, starts, ends, null=null, headers=headers)
         written = self.programs.of(framed)
+        data = chunk.data if framed.data is None else framed.data
+        value_ends = ends if framed.ends is None else framed.ends
         decoded = self._part.reader.decode(
             written.programs,
-            Encoded(chunk.data, framed.starts, ends, null=null, program_of=written.program_of),
+            Encoded(data, framed.starts, value_ends, null=null, program_of=written.program_of),
         )
-        return _DecodedPart(self._name, slices, framed, written, decoded)
+        others: Mapping[int, str] = {}
+        bad = np.flatnonzero(decoded.status)
+        if len(bad) and isinstance(self._part.framing, ConfluentFraming):
+            others = hints(self._name, (chunk.data, starts, ends), bad, headers)
+        return _DecodedPart(self._name, slices, framed, written, decoded, others)
 
 
 def _cause(decoded: Mapping[str, "_DecodedPart"], row: int) -> Cause:
@@ -252,6 +261,8 @@ class _DecodedPart:
     framed: Framed
     written: RowPrograms
     found: Decoded
+    hints: Mapping[int, str]
+    """What reads the rows of other registries, by row."""
 
     @property
     def bad(self) -> Mask:
@@ -261,11 +272,11 @@ class _DecodedPart:
 
     def reason(self, row: int) -> str:
         """Return why a row is bad."""
-        if self.found.status[row] == Fault.NO_PROGRAM:
-            return self.written.reason(row)
-        return self.found.reason(row)
+        is_unknown = self.found.status[row] == Fault.NO_PROGRAM
+        reason = self.written.reason(row) if is_unknown else self.found.reason(row)
+        return f"{reason}; {self.hints[row]}" if row in self.hints else reason
 
-    def schema_id(self, row: int) -> int | UUID | None:
+    def schema_id(self, row: int) -> SchemaId | None:
         """Return the id of a row's schema, or None if the row has none."""
         key = self.written.key(row)
         return None if key is None or key.id == NO_ID else key.id

@@ -6,6 +6,7 @@ from enum import Enum
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
+from uuid import UUID
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.options.declaration import (
@@ -42,10 +43,17 @@ class FramingName(Enum):
     DEFAULT = "default"
     """Confluent's if a registry is given, else none."""
     CONFLUENT = "confluent"
+    APICURIO = "apicurio"
+    """An id before the value is a globalId."""
+    APICURIO_CONTENT_ID = "apicurio.contentId"
+    GLUE = "glue"
     NONE = "none"
 
     def __str__(self) -> str:
         return self.value
+
+
+ONLY_READ = frozenset({FramingName.APICURIO, FramingName.APICURIO_CONTENT_ID, FramingName.GLUE})
 
 
 class SchemaRules(Enum):
@@ -73,7 +81,8 @@ class FormatConfig:
         "framing",
         choice(FramingName.DEFAULT),
         "where to find the id of a record's schema: `confluent` looks into a header, else"
-        " before the value; by default `confluent` if a registry is given, else `none`",
+        " before the value; `apicurio` and `glue` read what the serializers of Apicurio and AWS"
+        " Glue write; by default `confluent` if a registry is given, else `none`",
     )
     schema: str = option(
         "schema",
@@ -124,6 +133,7 @@ class FormatConfig:
     def from_settings(cls, settings: Settings, part: str) -> "FormatConfig":
         """Read the settings of `part`, `key` or `value`. Raises `ConfigurationError`."""
         prefix = f"{part}."
+        _refuse_azure(settings, f"{prefix}framing")
         typings = {each.value: settings.read(typing, prefix) for each, typing in TYPINGS.items()}
         found = settings.read(cls, prefix, prefix=prefix, **typings)
         found._check(settings)
@@ -181,7 +191,7 @@ class FormatConfig:
         """Whether records are marked with the schema that wrote them."""
         if self.framing is FramingName.DEFAULT:
             return self.has_schema and has_registry
-        return self.framing is FramingName.CONFLUENT
+        return self.framing is not FramingName.NONE
 
     def check_registry(self, has_registry: bool) -> None:
         """Raise `ConfigurationError` if a registry is needed and not given."""
@@ -217,6 +227,10 @@ class FormatConfig:
         if self.option("schema_version") in given and ways not in ([], ["schema_subject"]):
             found = f"has no effect beside '{self.option(ways[0])}'"
             raise ConfigurationError(self.option("schema_version"), found, "Leave it out")
+        if self.framing in ONLY_READ and self.format is Format.PROTOBUF:
+            found = f"is '{self.framing}', whose form of Protobuf is not read"
+            expected = f"Set '{format_option}' to 'binary', and decode it in a function of your own"
+            raise ConfigurationError(self.option("framing"), found, expected)
         if self.message and self.format is not Format.PROTOBUF:
             found = f"is only for Protobuf, and '{format_option}' is '{self.format}'"
             raise ConfigurationError(self.option("message"), found, "Leave it out")
@@ -240,9 +254,17 @@ class FormatConfig:
         return self._number("schema_version", text, f"'{LATEST}', or a version from 1 on")
 
     @property
-    def wanted_id(self) -> int | None:
-        """The configured id, or None."""
+    def wanted_id(self) -> int | UUID | None:
+        """The configured id, or None. Glue's ids are UUIDs."""
         text = self.schema_id.strip()
+        if text and self.framing is FramingName.GLUE:
+            try:
+                return UUID(text)
+            except ValueError:
+                expected = "Give the UUID of a schema's version"
+                raise ConfigurationError(
+                    self.option("schema_id"), "found {}", expected, text
+                ) from None
         return self._number("schema_id", text, "an id of the registry") if text else None
 
     def _number(self, name: str, text: str, expected: str) -> int:
@@ -270,6 +292,13 @@ def format_options(part: str) -> Options:
     for format in TYPINGS:
         options |= _typing_options(format, part)
     return options
+
+
+def _refuse_azure(settings: Settings, option: str) -> None:
+    if settings.text(option).strip().lower() == "azure":
+        found = "is 'azure', whose registry is not asked. Its values are plain Avro"
+        expected = f"Give 'none', and the schema as '{option.replace('framing', 'schema')}'"
+        raise ConfigurationError(option, found, expected)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-298%3A+Error+Handling+in+C
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from spark_kafka_source.records import Chunk, Integers
 from spark_kafka_source.records.columns import gather
 from spark_kafka_source.records.headers import locate_headers
 from spark_kafka_source.records.located import Located
+from spark_kafka_source.registry import SchemaId
 from spark_kafka_source.secret import printable
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -48,7 +48,7 @@ class Cause:
 
     part: str
     reason: str
-    schema_id: int | UUID | None = None
+    schema_id: SchemaId | None = None
     """The id of the schema that wrote the part, if the record names one."""
 
 

@@ -4,26 +4,31 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from uuid import UUID
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.registry import (
+    ApicurioFraming,
     ConfluentFraming,
     Framing,
+    GlueClient,
+    GlueFraming,
     Indexes,
     NoFraming,
     Part,
     RegisteredSchema,
     RegistryClient,
-    RegistryConfig,
+    SchemaId,
     SchemaKey,
     SchemaNotFoundError,
+    client_of,
 )
 from spark_kafka_source.typed.config import TypedConfig
 from spark_kafka_source.typed.decoding import NO_ID, TypedColumns, TypedPart
-from spark_kafka_source.typed.format_config import Format, FormatConfig
+from spark_kafka_source.typed.format_config import Format, FormatConfig, FramingName
 from spark_kafka_source.values import (
     SchemaError,
     SchemaText,
@@ -34,6 +39,9 @@ from spark_kafka_source.values.avro import AvroReader
 from spark_kafka_source.values.ddl import from_ddl
 from spark_kafka_source.values.json import JsonReader, Validation, arrow_type, is_ddl
 from spark_kafka_source.values.protobuf import ProtobufReader
+
+Client = RegistryClient | GlueClient
+C = TypeVar("C", bound=Client)
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +55,15 @@ def plan_columns(
     topics: Topics,
     time_type: pa.DataType | None = None,
     *,
-    client: RegistryClient | None = None,
+    client: Client | None = None,
 ) -> TypedColumns:
     """Look up the schemas to read with, and return how to decode the columns.
 
     `client` asks the registry; by default this call makes its own client. Raises
     `ConfigurationError` for an unusable schema, and the errors of a `RegistryClient`.
     """
-    with asking(config.registry, client) as registry:
+    own = None if config.registry is None else partial(client_of, config.registry)
+    with asking(client, own) as registry:
         parts = {
             part_config.part: _planned(part_config, config, registry, topics, time_type)
             for part_config in config.parts
@@ -63,21 +72,19 @@ def plan_columns(
 
 
 @contextmanager
-def asking(
-    config: RegistryConfig | None, client: RegistryClient | None
-) -> Iterator[RegistryClient | None]:
-    """Yield `client`, or a new one that is closed at the end. Yield None without a registry."""
-    if client is not None or config is None:
+def asking(client: C | None, own: Callable[[], C] | None) -> Iterator[C | None]:
+    """Yield `client`, or one of `own` that is closed at the end. Yield None without a registry."""
+    if client is not None or own is None:
         yield client
         return
-    with closing(RegistryClient(config)) as own:
-        yield own
+    with closing(own()) as made:
+        yield made
 
 
 def _planned(
     config: FormatConfig,
     typed: TypedConfig,
-    client: RegistryClient | None,
+    client: Client | None,
     topics: Topics,
     time_type: pa.DataType | None,
 ) -> TypedPart:
@@ -91,7 +98,7 @@ def _planned(
     except SchemaError as error:
         option = config.option("schema" if config.schema else "schema_subject")
         raise ConfigurationError(option, f"cannot be used for reading: {error}", "") from error
-    known: dict[int | UUID, SchemaText] = {NO_ID: schema}
+    known: dict[SchemaId, SchemaText] = {NO_ID: schema}
     if isinstance(chosen, RegisteredSchema):
         known[chosen.id] = schema
     is_framed = config.is_framed(typed.registry is not None)
@@ -106,8 +113,16 @@ _UNFRAMED = NoFraming(SchemaKey(NO_ID))
 
 
 def _framing(config: FormatConfig) -> Framing:
+    part = Part[config.part.upper()]
+    match config.framing:
+        case FramingName.GLUE:
+            return GlueFraming()
+        case FramingName.APICURIO:
+            return ApicurioFraming(part)
+        case FramingName.APICURIO_CONTENT_ID:
+            return ApicurioFraming(part, "contentId")
     indexes = Indexes.ZIGZAG if config.format is Format.PROTOBUF else Indexes.NONE
-    return ConfluentFraming(Part[config.part.upper()], indexes)
+    return ConfluentFraming(part, indexes)
 
 
 def _reader(config: FormatConfig, schema: SchemaText, time_type: pa.DataType | None) -> ValueReader:
@@ -142,7 +157,7 @@ def json_validation(config: FormatConfig, schema: SchemaText | None) -> Validati
 
 
 def _schema(
-    config: FormatConfig, client: RegistryClient | None, topics: Topics
+    config: FormatConfig, client: Client | None, topics: Topics
 ) -> SchemaText | RegisteredSchema:
     given = given_schema(config)
     if given is not None:
@@ -178,7 +193,7 @@ def _is_of_spark(schema: str) -> bool:
     return isinstance(parsed, dict) and parsed.get("type") == "struct" and "fields" in parsed
 
 
-def named_schema(config: FormatConfig, client: RegistryClient) -> RegisteredSchema | None:
+def named_schema(config: FormatConfig, client: Client) -> RegisteredSchema | None:
     """Return the schema that the options name by id or subject, or None if they name none."""
     if config.wanted_id is not None:
         return client.by_id(config.wanted_id)
@@ -198,15 +213,14 @@ def check_type(config: FormatConfig, registered: RegisteredSchema) -> None:
         )
 
 
-def _of_topics(
-    config: FormatConfig, client: RegistryClient, topics: Sequence[str]
-) -> RegisteredSchema:
+def _of_topics(config: FormatConfig, client: Client, topics: Sequence[str]) -> RegisteredSchema:
     """Return the schema that all topics share, from the subjects named after the topics."""
     part = config.part
     option = config.option("schema_subject")
     registered: dict[str, RegisteredSchema] = {}
     for topic in topics:
-        subject = f"{topic}-{part}"
+        # Glue's serializers name a schema after the topic alone.
+        subject = topic if config.framing is FramingName.GLUE else f"{topic}-{part}"
         try:
             registered[subject] = client.by_subject(subject, config.version)
         except SchemaNotFoundError as error:

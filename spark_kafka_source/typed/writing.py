@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -99,7 +100,8 @@ def plan_writes(
     `ConfigurationError`, `UnfitColumnError` for a column that does not fit its schema, and the
     errors of a `RegistryClient`.
     """
-    with asking(config.registry, client) as registry:
+    own = None if config.registry is None else partial(RegistryClient, config.registry)
+    with asking(client, own) as registry:
         planner = _Planner(config, topic, registry)
         return {
             part_config.part: planner.planned(part_config, subject, columns[part_config.part])

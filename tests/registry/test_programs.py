@@ -18,6 +18,7 @@ from spark_kafka_source.registry import (
     RegistryDeniedError,
     RegistryUnavailableError,
     RowPrograms,
+    SchemaId,
     SchemaKey,
     SchemaNotFoundError,
     ShippedSchemas,
@@ -63,11 +64,11 @@ class Reader:
 class Source:
     """A source of some schemas that counts its requests."""
 
-    def __init__(self, known: dict[int | UUID, str]) -> None:
-        self.known, self.asked = known, Counter[int | UUID]()
+    def __init__(self, known: dict[SchemaId, str]) -> None:
+        self.known, self.asked = known, Counter[SchemaId]()
         self.outage: Exception | None = None
 
-    def schema(self, id: int | UUID) -> SchemaText:
+    def schema(self, id: SchemaId) -> SchemaText:
         self.asked[id] += 1
         if self.outage is not None:
             raise self.outage
@@ -220,7 +221,7 @@ def test_shipped_schemas_come_before_others() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 6)), max_size=20))
 def test_no_row_has_an_influence_on_another(ids: list[int | None]) -> None:
-    known: dict[int | UUID, str] = {0: "zero", 1: "one", 2: "bad", 3: "three"}
+    known: dict[SchemaId, str] = {0: "zero", 1: "one", 2: "bad", 3: "three"}
     rows = framed(*(None if id is None else by_id(id) for id in ids))
     found = WriterPrograms(Reader(), Source(known)).of(rows)
     for row, id in enumerate(ids):

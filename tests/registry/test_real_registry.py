@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.registry import (
+    ApicurioId,
     ConfluentFraming,
     InvalidSchemaError,
     RegisteredSchema,
@@ -129,6 +131,23 @@ def test_a_path_that_is_not_the_registrys(real_registry: LocalRegistry) -> None:
         client.schema(1)
     assert not isinstance(caught.value, SchemaNotFoundError)
     client.close()
+
+
+def test_apicurios_own_ids(real: RegistryClient, subject: str) -> None:
+    part = unique("a")
+    content_id = real.register(subject, part)
+    assert real.register(f"{subject}-other", part) == content_id
+    reference = SchemaReference(json.loads(part.text)["name"], subject, 1)
+    fields = [{"name": "p", "type": reference.name}]
+    whole = avro({**record(f"W{uuid.uuid4().hex}"), "fields": fields})
+    real.register(f"{subject}-whole", whole, references=[reference])
+    found = []
+    with pytest.raises(SchemaNotFoundError):
+        for number in range(1, 1_000):
+            found.append(real.schema(ApicurioId("globalId", number)))
+    # A global id is a version's, and two versions may have one content.
+    assert found[-3:] == [part, part, replace(whole, references=((reference.name, part.text),))]
+    assert real.schema(ApicurioId("contentId", content_id)) == real.schema(content_id) == part
 
 
 def test_rows_of_two_writers_are_read_as_one(real: RegistryClient, subject: str) -> None:

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
-from spark_kafka_source.registry import ConfluentFraming, NoFraming, SchemaKey, ShippedSchemas
+from spark_kafka_source.registry import (
+    ConfluentFraming,
+    NoFraming,
+    SchemaId,
+    SchemaKey,
+    ShippedSchemas,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import (
     BadRecordError,
@@ -32,7 +38,7 @@ ALL = ("key", "value", "offset")
 V1 = {"type": "record", "name": "E", "fields": [{"name": "id", "type": "long"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "name", "type": "string"}]}
 READER = {**V1, "fields": [*V1["fields"], {"name": "name", "type": "string", "default": "-"}]}
-KNOWN: dict[int | UUID, SchemaText] = {
+KNOWN: dict[SchemaId, SchemaText] = {
     1: SchemaText(SchemaType.AVRO, json.dumps(V1)),
     2: SchemaText(SchemaType.AVRO, json.dumps(V2)),
 }
@@ -176,7 +182,7 @@ def test_a_part_that_is_not_among_the_columns_is_not_looked_at() -> None:
 
 def test_a_guid_in_a_header_goes_before_what_is_in_the_value() -> None:
     guid = UUID(int=77)
-    known: dict[int | UUID, SchemaText] = {guid: KNOWN[1]}
+    known: dict[SchemaId, SchemaText] = {guid: KNOWN[1]}
     part = TypedPart(AVRO.reader, ConfluentFraming(), known)
     headers = [("__value_schema_id", b"\1" + guid.bytes), ("other", b"x")]
     data = plain(V1, {"id": 3})

@@ -10,7 +10,7 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
-from spark_kafka_source.registry import RegistryClient
+from spark_kafka_source.registry import client_of
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import (
     BadRecordError,
@@ -54,7 +54,7 @@ def read(registry: TestRegistry, **options: str) -> list[Any]:
     config = TypedConfig.from_settings(settings(registry, **options))
     typed = plan_columns(config, ("value",), lambda: ["t"])
     assert config.registry is not None
-    client = RegistryClient(config.registry)
+    client = client_of(config.registry)
     try:
         records = TypedRecords(typed, {"value": typed.parts["value"].source(client)})
         found: list[Any] = records.record_batch(record_of(b"\0\0\0\0\1\x02"))["value"].to_pylist()

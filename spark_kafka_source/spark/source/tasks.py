@@ -65,7 +65,10 @@ def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[I
 
 _kept_clients: Pool[ClientConfig, KafkaClient] = Pool(KafkaClient, KafkaClient.close, math.inf)
 """Clients of this worker. Spark itself ends a worker that has no task for a minute."""
-_registries: "dict[registry.RegistryConfig, registry.RegistryClient]" = {}
+_registries: (
+    "dict[registry.RegistryConfig | registry.GlueConfig, "
+    "registry.RegistryClient | registry.GlueClient]"
+) = {}
 """Clients of registries, which any number of tasks may share."""
 # The child of a fork makes its own connections.
 os.register_at_fork(after_in_child=_registries.clear)
@@ -121,7 +124,7 @@ def _schemas(part: "typed.TypedPart") -> "registry.SchemaSource":
     if part.registry not in _registries:
         if len(_registries) >= MOST_KEPT:
             _registries.popitem()[1].close()
-        _registries[part.registry] = registry.RegistryClient(part.registry)
+        _registries[part.registry] = registry.client_of(part.registry)
     return part.source(_registries[part.registry])
 
 
