@@ -164,8 +164,20 @@ def _lines(servers: str, url: str | None, topics: dict[str, int]) -> list[str]:
         "",
         "In PySpark:",
         "",
-        '  rows = (spark.read.format("pykafka")',
-        f'      .option("kafka.bootstrap.servers", "{servers}")',
-        *([f'      .option("schema.registry.url", "{url}")'] if url else []),
-        f'      .option("subscribe", "{topic}").load())',
+        'rows = (spark.read.format("pykafka")',
+        f'    .option("kafka.bootstrap.servers", "{servers}")',
+        f'    .option("subscribe", "{topic}").load())',
+        *(_with_registry(servers, url, f"{topic}-avro") if url else []),
+    ]
+
+
+def _with_registry(servers: str, url: str, topic: str) -> list[str]:
+    return [
+        "",
+        f'avro = {{"kafka.bootstrap.servers": "{servers}", "value.format": "avro",',
+        f'    "schema.registry.url": "{url}"}}',
+        f'to = {{"topic": "{topic}", "auto.register.schemas": "true"}}',
+        '(spark.range(3).selectExpr("struct(id) AS value").write.format("pykafka")',
+        '    .mode("append").options(**avro, **to).save())',
+        f'typed = spark.read.format("pykafka").options(**avro, subscribe="{topic}").load()',
     ]

@@ -1,6 +1,7 @@
 """A real schema registry for tests, Apicurio's, as a context manager."""
 
 import http.client
+import json
 import tempfile
 import time
 from collections.abc import Sequence
@@ -60,7 +61,8 @@ class LocalRegistry:
             spark.readStream.format("pykafka").option("schema.registry.url", registry.url)
 
     `url` is the address of its Confluent-compatible API, and `log` the file of its log. The
-    registry has no GUIDs, and its compatibility checks of schemas are not reliable.
+    registry refuses a version that cannot read the one before it, which is `BACKWARD`, Confluent's
+    default. The check is Apicurio's, and differs in details. The registry has no GUIDs.
 
     Entering raises `JavaError`, `JarsError` or `RegistryFailedError`.
     """
@@ -83,6 +85,7 @@ class LocalRegistry:
             child = Child(self._command(folder, directory.path, port), output=log, errors=log)
             undo.callback(child.close)
             _await_service(child, port, log)
+            _check_new_versions(port, log)
             self._port, self._child = port, child
             self._context = undo.pop_all()
         return self
@@ -130,6 +133,25 @@ def _await_service(child: Child, port: int, log: Path) -> None:
             text = f"The registry was not in service within {START_TIMEOUT_MS} ms"
             raise RegistryFailedError(text, log)
         time.sleep(_PAUSE_SECONDS)
+
+
+def _check_new_versions(port: int, log: Path) -> None:
+    """Set Confluent's default. Apicurio checks nothing by itself."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=START_TIMEOUT_MS / 1000)
+    try:
+        connection.request(
+            "PUT",
+            f"{_PATH}/config",
+            json.dumps({"compatibility": "BACKWARD"}),
+            {"Content-Type": "application/json"},
+        )
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        raise RegistryFailedError(f"The registry was not set up: {error}", log) from error
+    finally:
+        connection.close()
+    if status != http.HTTPStatus.OK:
+        raise RegistryFailedError(f"The registry was not set up: status {status}", log)
 
 
 def _answers(port: int) -> bool:

@@ -6,12 +6,15 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_kafka_source.command_line.local_broker import _lines
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.testing import LocalKafka, LocalRegistry
 from spark_kafka_source.testing.ports import free_ports
 from tests.command_line.test_process import (
     COMMAND,
@@ -153,5 +156,22 @@ def test_what_is_shown_for_pasting() -> None:
     assert "  schema registry    http://127.0.0.1:8081" in lines
     assert any(each.endswith(" produce orders -b 127.0.0.1:9092") for each in lines)
     assert any(each.endswith(" tail orders -b 127.0.0.1:9092") for each in lines)
-    code = "\n".join(each.strip() for each in lines[lines.index("In PySpark:") + 2 :])
-    compile(code, "shown", "exec")
+    assert "schema.registry.url" not in pasted(_lines("127.0.0.1:9092", None, {}))
+
+
+def pasted(lines: list[str]) -> str:
+    return "\n".join(lines[lines.index("In PySpark:") + 2 :])
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+@pytest.mark.registry
+def test_what_is_shown_for_pasting_runs(
+    spark: SparkSession, kafka: LocalKafka, real_registry: LocalRegistry, topic: str
+) -> None:
+    for name in (topic, f"{topic}-avro"):
+        kafka.create_topic(name)
+    names: dict[str, Any] = {"spark": spark}
+    exec(pasted(_lines(kafka.bootstrap_servers, real_registry.url, {topic: 1})), names)
+    assert names["rows"].count() == 0
+    assert [row.id for row in names["typed"].select("value.*").orderBy("id").collect()] == [0, 1, 2]

@@ -63,7 +63,8 @@ def unique(*fields: str) -> SchemaText:
 
 
 def test_what_is_registered_is_found(real: RegistryClient, subject: str) -> None:
-    first, second = unique("a"), unique("a", "b")
+    first = unique("a")
+    second = avro(record(json.loads(first.text)["name"], "a", "b"))
     assert real.look_up(subject, first) is None
     id = real.register(subject, first)
     assert real.register(subject, first) == id

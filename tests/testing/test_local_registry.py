@@ -1,15 +1,20 @@
 """A schema registry runs during its context."""
 
+import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
 from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.options.declaration import Settings
+from spark_kafka_source.registry import IncompatibleSchemaError, RegistryClient, RegistryConfig
 from spark_kafka_source.testing import JarsError, LocalRegistry, RegistryFailedError
 from spark_kafka_source.testing import jars as module
 from spark_kafka_source.testing.jars import unpacked
+from spark_kafka_source.values import SchemaText, SchemaType
 from tests.testing.fake_java import FakeJava
 
 COORDINATE = "org.example:thing:1.0"
@@ -17,6 +22,18 @@ ARCHIVE = 'mkdir a && echo hello >a/runner && tar czf "$folder/thing-1.0-all.tar
 ENDS = """
 case $* in *runner.jar*) echo "java.net.BindException: in use"; exit 3 ;; esac
 """
+
+
+def field(kind: str) -> str:
+    return json.dumps({"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]})
+
+
+def property_of(kind: str) -> str:
+    return json.dumps({"type": "object", "properties": {"a": {"type": kind}}})
+
+
+def message(kind: str) -> str:
+    return f'syntax = "proto3"; message M {{ {kind} a = 1; }}'
 
 
 def test_an_archive_is_unpacked_once(
@@ -82,3 +99,26 @@ def test_what_was_downloaded_before_is_not_downloaded_anew() -> None:
     """The folder's name depends on Ivy's arguments."""
     told = module._ivy_module([module._ivy_dependency(COORDINATE, True)])
     assert told.splitlines()[0] == '<ivy-module version="2.0">'
+
+
+@pytest.mark.registry
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        (SchemaType.AVRO, field("long"), field("string")),
+        (SchemaType.AVRO, field("int"), field("long")),
+        (SchemaType.JSON, property_of("integer"), property_of("string")),
+        (SchemaType.PROTOBUF, message("int64"), message("string")),
+    ],
+)
+def test_a_version_that_cannot_read_the_last_one_is_refused(
+    real_registry: LocalRegistry, topic: str, kind: SchemaType, first: str, second: str
+) -> None:
+    config = RegistryConfig.from_settings(Settings({"schema.registry.url": real_registry.url}))
+    with closing(RegistryClient(config)) as client:
+        client.register(topic, SchemaText(kind, first))
+        if "long" in second:
+            assert client.register(topic, SchemaText(kind, second))
+            return
+        with pytest.raises(IncompatibleSchemaError):
+            client.register(topic, SchemaText(kind, second))
