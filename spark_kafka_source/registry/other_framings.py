@@ -29,6 +29,7 @@ from spark_kafka_source.registry.confluent import MergedRows, Part
 from spark_kafka_source.registry.framing import Framed, Mask, Misframed, SchemaKey
 from spark_kafka_source.registry.row_headers import RowHeaders
 from spark_kafka_source.registry.schemas import ApicurioId
+from spark_kafka_source.spelling import as_written
 
 MOST_INFLATED = 32 << 20
 """The most bytes of one value that was in zlib's format."""
@@ -122,7 +123,7 @@ def hints(
     `framed` are the bytes, and the starts and ends of all rows.
     """
     data, starts, ends = framed
-    option = f"'{part}.framing'"
+    option, schema = as_written(f"'{part}.framing'"), as_written(f"'{part}.schema'")
     found: dict[int, str] = {}
     for row in rows.tolist():
         head = bytes(memoryview(data)[starts[row] : ends[row]][:_GLUE_BYTES])
@@ -140,7 +141,7 @@ def hints(
     for row in bad.intersection(_rows_with(headers, "content-type", b"avro/binary+")):
         found[row] = (
             "its header content-type is that of Azure's registry, which is not asked: "
-            f"{option} set to 'none', and the schema as '{part}.schema', read it"
+            f"{option} set to 'none', and the schema as {schema}, read it"
         )
     return found
 

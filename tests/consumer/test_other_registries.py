@@ -147,6 +147,10 @@ def test_what_reads_a_bad_record_is_named(
         with pytest.raises(BadRecordError) as caught:
             poll_until(consumer, lambda: False)
         assert reason in str(caught.value)
+    with consuming(broker, T0, bad_records="null", **options_for(registry, **given)) as consumer:
+        found: list[Any] = []
+        poll_until(consumer, lambda: bool(found), found.extend)
+        assert reason.removesuffix(". It is") in found[0].value_error["reason"]
 
 
 URL = {"schema.registry.url": "http://a"}

@@ -2,6 +2,7 @@
 
 import re
 import struct
+from contextlib import closing
 
 import pytest
 from pyspark.errors import PySparkException
@@ -12,7 +13,7 @@ from spark_kafka_source.registry import RegistryClient
 from spark_kafka_source.testing import LocalRegistry
 from spark_kafka_source.values import SchemaText, SchemaType
 from tests.spark.sink.written import to, written
-from tests.spark.typed_rows import V1, V2, framed, put, register, typed
+from tests.spark.typed_rows import V1, V2, framed, put, register, registers, typed
 from tests.spark_session import Start
 from tools.traffic import TIMEOUT_SECONDS, Events, batch, failure, stream
 
@@ -48,6 +49,17 @@ def test_what_is_written_is_read_again_with_the_types_that_it_had(
     as_text = "to_json(struct(key, value))"
     assert _texts(found, as_text) == _texts(frame, as_text)
     assert found.where("value IS NULL").count() == 1
+
+
+def test_ids_of_apicurios_own_serializers_are_read(
+    spark: SparkSession, events: Events, real_registry: LocalRegistry
+) -> None:
+    events.create(1)
+    with closing(registers(real_registry)) as client:
+        number = register(client, events, V1)
+    put(events, b"\0" + number.to_bytes(8, "big") + b"\x0e")
+    options = typed(events, real_registry.url, **{"value.framing": "apicurio.contentId"})
+    assert [row.id for row in batch(spark, options).select("value.*").collect()] == [7]
 
 
 @pytest.mark.parametrize(
