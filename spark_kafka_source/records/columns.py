@@ -4,6 +4,7 @@ https://spark.apache.org/docs/latest/streaming/structured-streaming-kafka-integr
 the columns. Their Arrow types are those of PySpark's `to_arrow_schema`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import compiled
 from spark_kafka_source.records.chunk import Chunk, Parts
 from spark_kafka_source.records.headers import locate_headers, within_limit
@@ -25,6 +25,7 @@ HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
 TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 MICROSECONDS = 1000
 MAX_TIMESTAMP_MS = ((1 << 63) - 1) // MICROSECONDS
 
@@ -63,11 +64,12 @@ def to_arrow(chunk: Chunk, *, include_headers: bool = False) -> pa.RecordBatch:
 def record_batch(chunk: Chunk, columns: tuple[str, ...]) -> pa.RecordBatch:
     """Return the records of a chunk with offsets in `[position, end)`, as these columns.
 
-    A record without headers has null in `headers`. Errors in headers show only if `headers` is
-    among the columns. Raises `CorruptRecordError` for malformed records, for a header key that is
-    not UTF-8, and `TimestampOverflowError` for a timestamp beyond microseconds in 64 bits. With the
-    column `headers` it raises `RecordTooLargeError` for a record with more than one header per 64
-    bytes of `chunk.limit`, unless the limit passes over the record.
+    A record without headers has null in `headers`. Bytes of a header's key that are not UTF-8 are
+    U+FFFD, as in Java's clients. Errors in headers show only if `headers` is among the columns.
+    Raises `CorruptRecordError` for malformed records, and `TimestampOverflowError` for a timestamp
+    beyond microseconds in 64 bits. With the column `headers` it raises `RecordTooLargeError` for a
+    record with more than one header per 64 bytes of `chunk.limit`, unless the limit passes over the
+    record.
     """
     kernels = compiled.kernels()
     if kernels is not None and "headers" not in columns:
@@ -223,11 +225,8 @@ def _headers(chunk: Chunk, located: Located) -> pa.Array:
     names = gather(chunk.data, headers.key)
     try:
         key = names.cast(pa.string())
-    except pa.ArrowInvalid as failure:
-        row = np.searchsorted(np.cumsum(count), _first_that_is_no_text(names), "right")
-        reason = f"a header's key is not UTF-8: {failure}"
-        offset = int(located.offset[row])
-        raise CorruptRecordError(chunk.topic_partition, offset, reason) from failure
+    except pa.ArrowInvalid:
+        key = pa.array(map(_as_java, names.to_pylist()), pa.string())
     value = gather(chunk.data, headers.value)
     elements = pa.StructArray.from_arrays([key, value], fields=list(HEADER_TYPE))
     first = np.zeros(len(count) + 1, np.int32)
@@ -237,14 +236,12 @@ def _headers(chunk: Chunk, located: Located) -> pa.Array:
     )
 
 
-def _first_that_is_no_text(names: pa.BinaryArray) -> int:
-    """Return the number of the first name that is not UTF-8. There is one."""
-    for number, name in enumerate(names.to_pylist()):
-        try:
-            name.decode()
-        except UnicodeDecodeError:
-            return number
-    raise ValueError("all names are UTF-8")
+def _as_java(name: bytes) -> str:
+    """Decode UTF-8 with a U+FFFD wherever Java's `String` has one.
+
+    Python has one for each byte of a surrogate in UTF-8, and Java has one for all of them.
+    """
+    return _SURROGATE.sub(b"\xef\xbf\xbd", name).decode("utf-8", "replace")
 
 
 _OF_STAMPS: Mapping[str, Callable[[Chunk, Stamps], pa.Array]] = MappingProxyType(

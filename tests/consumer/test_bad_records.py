@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spark_kafka_source import ConsumerRecord, KafkaConsumer, RecordDeserializationError
 from spark_kafka_source.errors import ConfigurationError, CorruptRecordError
 from spark_kafka_source.groups import OffsetAndMetadata
-from spark_kafka_source.records import Record, encode_batch
+from spark_kafka_source.records import Record
 from spark_kafka_source.records.encode import with_crc
 from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
@@ -252,14 +252,6 @@ def test_what_is_no_deserializer_is_refused_when_the_consumer_is_made(
 # -- records that are bad in themselves ------------------------------------------------------------
 
 
-def bad_name(log: PartitionLog) -> None:
-    """The third record has a header whose name is not UTF-8."""
-    headers = [((("h", b""),), 0), ((("h", b""), ("i", b"")), 1), ((("h", b""), ("BAD", b"")), 2)]
-    records = [Record(value=b"%d" % each, headers=names) for names, each in headers]
-    data = encode_batch([*records, Record(value=b"3")], leader_epoch=log.leader_epoch)
-    log.append_batch(with_crc(data.replace(BAD.upper(), b"\xff\xff\xff")))
-
-
 def bad_time(log: PartitionLog) -> None:
     """The third record has a time that 64 bits of microseconds cannot hold."""
     log.append(b"0", b"1", Record(value=b"2", timestamp_ms=2**60), b"3")
@@ -283,7 +275,7 @@ def bad_fields(log: PartitionLog) -> None:
     log.batches[1] = cut._replace(data=with_crc(cut.data[:-1] + b"\2"))
 
 
-@pytest.mark.parametrize("break_third", [bad_name, bad_time, bad_crc, bad_fields])
+@pytest.mark.parametrize("break_third", [bad_time, bad_crc, bad_fields])
 @pytest.mark.parametrize("config", [{}, {"value_format": "string"}, {"value_deserializer": int}])
 def test_a_corrupt_record_comes_after_the_good_ones_before_it(
     broker: MemoryBroker,

@@ -1,9 +1,12 @@
 """Stage 2a: inconsistent records are errors that name the record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from spark_kafka_source.errors import CorruptRecordError
 from spark_kafka_source.records import (
@@ -19,6 +22,7 @@ from spark_kafka_source.records.encode import encode_record, with_crc
 from spark_kafka_source.records.varints import encode_varint
 from spark_kafka_source.records.walk import walk
 from tests.records.batches import TOPIC_PARTITION, rows_of
+from tests.records.oracle import Oracle, ask_kafka
 
 
 @pytest.fixture(autouse=True, params=["numpy", "kernels"])
@@ -98,7 +102,6 @@ def test_a_record_that_does_not_fill_its_length_is_named(
         ((1, b"h", 1, b"xx"), "its headers do not end where it ends"),
         ((1 << 33, b"h", 1, b"x"), "its headers do not end where it ends"),
         ((b"\xff" * 6,), "its headers do not end where it ends"),
-        ((1, b"\xff", 0), "a header's key is not UTF-8"),
     ],
 )
 @pytest.mark.parametrize("many", [1, 50])
@@ -109,6 +112,45 @@ def test_headers_that_do_not_fill_their_record_are_named(
     bad = [record(b"\0", 0, offset, 0, 0, 1, *headers) for offset in range(many)]
     with pytest.raises(CorruptRecordError, match=f"at offset 70: .*{reason}"):
         rows_of(batch(*bad))
+
+
+any_names = given(st.lists(st.binary(max_size=4) | st.text(max_size=2).map(str.encode), min_size=1))
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def with_headers(names: list[bytes]) -> bytes:
+    fields = [field for name in names for field in (len(name), name, 0)]
+    return batch(record(b"\0", 0, 0, -1, -1, len(names), *fields))
+
+
+@any_names
+@example([b"caf\xe9", b"\xed\xa0\x80", b"\xed\xa0", "\ufffd\u00e9".encode()])
+@untimed
+def test_header_names_may_be_any_bytes(names: list[bytes]) -> None:
+    """What is UTF-8 in a name stays, and the rest is U+FFFD."""
+    (row,) = rows_of(with_headers(names))
+    for name, (found, _) in zip(names, row.headers, strict=True):
+        readable = name.decode(errors="ignore")
+        assert found.replace("\ufffd", "") == readable.replace("\ufffd", "")
+        assert ("\ufffd" in found) == (readable.encode() != name or "\ufffd" in readable)
+
+
+@pytest.fixture(scope="module")
+def oracle(kafka_jars: list[Path]) -> Iterator[Oracle]:
+    with ask_kafka(kafka_jars) as oracle:
+        yield oracle
+
+
+@pytest.mark.java
+@any_names
+@example(
+    [b"\xed\xa0\x80", b"\xed\xa0", b"\xed\xbf\xbfx", b"\xf0\x90", b"\xe0\x80\x80", b"\xc0\x80"]
+)
+@untimed
+def test_header_names_are_those_of_kafkas_classes(oracle: Oracle, names: list[bytes]) -> None:
+    data = with_headers(names)
+    ((_, (row,)),) = oracle.decode(data)
+    assert rows_of(data)[0].headers == row.headers
 
 
 def test_a_record_of_very_many_headers_is_read_in_time() -> None:
