@@ -17,6 +17,7 @@ BASE = {"errors", "denials", "options", "topic_partition", "secret", "spelling",
     "chance",
     "forks",
     "extras",
+    "logs",
 }
 LAYERS = [
     *("protocol", "records", "values", "net", "registry", "typed", "client", "telemetry"),
@@ -33,6 +34,7 @@ MAY_IMPORT = BELOW | {
     "lazily": set[str](),
     "chance": set[str](),
     "extras": set[str](),
+    "logs": set[str](),
     "forks": {"errors"},
     "version": set[str](),
     "options": {"errors", "secret"},

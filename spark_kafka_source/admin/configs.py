@@ -1,6 +1,5 @@
 """The configurations of topics and brokers: shown (KIP-133), and changed one by one (KIP-339)."""
 
-import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -37,6 +36,7 @@ from spark_kafka_source.errors import (
     error_code,
     error_named,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.alter_configs import (
     AlterableConfig,
@@ -46,7 +46,7 @@ from spark_kafka_source.protocol.messages.alter_configs import (
 )
 from spark_kafka_source.secret import Secret
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 __all__ = ["AlterConfigOp", "ConfigEntry", "ConfigResource"]
 

@@ -5,7 +5,6 @@ protocol, and KIP-848 for the others.
 """
 
 import contextlib
-import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from spark_kafka_source.admin.questions import ask_all_brokers, ask_groups
 from spark_kafka_source.client import Broker, CoordinatorKey, KafkaClient, Told
 from spark_kafka_source.errors import KafkaError, ProtocolError, UnsupportedVersionError
 from spark_kafka_source.groups.assignors import Assignment
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages import consumer_group_describe, group_admin
 from spark_kafka_source.protocol.messages.consumer_group_describe import (
@@ -33,7 +33,7 @@ from spark_kafka_source.protocol.messages.group_admin import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 CLASSIC, CONSUMER = "classic", "consumer"
 """The types of groups that commit offsets of records read in order."""

@@ -4,7 +4,6 @@ The controller answers once it has written a change down. The brokers hear of it
 own time. Until then a leader refuses records: NOT_LEADER_OR_FOLLOWER.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from uuid import UUID
 
@@ -19,6 +18,7 @@ from spark_kafka_source.errors import (
 )
 from spark_kafka_source.fetch import LATEST_TIMESTAMP
 from spark_kafka_source.fetch.offsets import OffsetAndTimestamp, offsets_for_times
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.metadata import (
     MetadataRequest,
@@ -27,7 +27,7 @@ from spark_kafka_source.protocol.messages.metadata import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _UNKNOWN = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")

@@ -4,7 +4,6 @@ Options that Kafka does not have, such as `value.format`, have the names of Spar
 """
 
 import itertools
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +13,14 @@ from pathlib import PurePath
 
 from spark_kafka_source.client.config import ClientConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.options.declaration import Options, Settings
 from spark_kafka_source.options.judgement import OtherNames, Verdict, judged
 from spark_kafka_source.options.unknown import PREFIX
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.spelling import Spelling, as_written
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _UNSUPPORTED = "is not supported"
 # The name in texts of all SASL settings.

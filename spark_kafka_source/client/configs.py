@@ -1,6 +1,5 @@
 """The configurations of topics and brokers, as brokers tell them (DescribeConfigs, KIP-133)."""
 
-import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -9,6 +8,7 @@ from spark_kafka_source.client.client import KafkaClient
 from spark_kafka_source.client.cluster import Broker
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import BrokerError, ConfigurationError, KafkaError, ProtocolError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -17,7 +17,7 @@ from spark_kafka_source.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _TIMESTAMP_TYPE, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
 

@@ -3,7 +3,6 @@
 https://prometheus.github.io/client_python/collector/custom/
 """
 
-import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,11 +14,12 @@ from spark_kafka_source.client.metrics import KafkaMetric, MetricsReporter
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.extras import install_extra
 from spark_kafka_source.forks import OwnProcess
+from spark_kafka_source.logs import logger_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _ARGUMENT = "metric_reporters"
 _TOTAL = "_total"

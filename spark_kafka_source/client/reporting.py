@@ -1,6 +1,5 @@
 """A client's metrics reporters: checked when given, told of each metric, and never in the way."""
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,9 +14,10 @@ from spark_kafka_source.client.given_objects import (
 )
 from spark_kafka_source.client.metrics import KafkaMetric, Measures, MetricsReporter
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 METRIC_REPORTERS = "metric_reporters"
 """The argument of a client that takes reporters."""

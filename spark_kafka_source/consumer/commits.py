@@ -3,7 +3,6 @@
 So no commit overtakes another: a commit that waits comes after all earlier asynchronous ones.
 """
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -29,10 +28,11 @@ from spark_kafka_source.groups import (
     commit_offsets,
     committed,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, Running
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception | None], None]
 """A function of the offsets, and the error of their commit or None."""

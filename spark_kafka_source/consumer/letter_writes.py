@@ -1,6 +1,5 @@
 """The dead letters of a consumer: its records are handed out once the bad ones are written."""
 
-import logging
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -11,12 +10,13 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.consumer.background import Background
 from spark_kafka_source.consumer.decoding import NotReadyYetError
 from spark_kafka_source.consumer.waiting import Waiting
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Running
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import Letters, letters_are_read
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # The letters that are not written by then are of records that no caller has got.
 _CLOSE_SECONDS = 1.0

@@ -1,6 +1,5 @@
 """Topics as Arrow, from a start to an end that is fixed when the read begins."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
@@ -10,7 +9,6 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-# The first read of typed values imports what it needs.
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
@@ -20,6 +18,9 @@ from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import OffsetRange, RangeReader, latest_offsets
+
+# The first read of typed values imports what it needs.
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS, Chunk, record_batch, schema
 from spark_kafka_source.records.freed_memory import keep_freed_memory
@@ -27,7 +28,7 @@ from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.values.avro import TIME
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Topics: TypeAlias = str | TopicPartition | Iterable[str | TopicPartition]
 

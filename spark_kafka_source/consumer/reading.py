@@ -1,6 +1,5 @@
 """Reading of a consumer's partitions: start offsets, fetches, records."""
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,10 +17,11 @@ from spark_kafka_source.fetch.offsets import OffsetAndEpoch
 from spark_kafka_source.fetch.partition_lookups import PartitionLookups
 from spark_kafka_source.fetch.positions import Fetched, Position
 from spark_kafka_source.fetch.reader import Describe, LogReader
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversations
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Each poll reads what has come. Only after a longer time without one does a broker seem silent.
 _LONG_SECONDS = 1.0

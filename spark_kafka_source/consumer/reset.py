@@ -10,9 +10,10 @@ from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.fetch.losses import LogTruncatedError, RecordsLostError, TopicGoneError
 from spark_kafka_source.fetch.offset_reset import ResetPolicy
 from spark_kafka_source.fetch.positions import Position
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import BrokerHistory
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class Resetting:

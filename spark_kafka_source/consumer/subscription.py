@@ -1,6 +1,5 @@
 """The topics of a consumer, and the partitions that it reads: its share in the group, or all."""
 
-import logging
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -28,11 +27,12 @@ from spark_kafka_source.errors import (
 from spark_kafka_source.fetch.positions import Positions
 from spark_kafka_source.groups import GroupProtocol, Member, Membership, Step, new_membership
 from spark_kafka_source.groups.assignors import Assignor
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, InterruptedConversationError, Running
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import letters_are_read
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05

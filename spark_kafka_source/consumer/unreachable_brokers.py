@@ -1,12 +1,12 @@
 """Warning of a consumer that no broker answers: without it, the topic would seem empty."""
 
-import logging
 import time
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.spelling import as_written
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A healthy broker, also a distant one, has mostly answered by then.
 _PATIENCE_SECONDS = 0.5

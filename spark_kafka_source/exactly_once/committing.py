@@ -3,7 +3,6 @@
 A plain batch, which Spark does not run again, ends without a decision.
 """
 
-import logging
 import time
 from collections.abc import Sequence
 
@@ -20,6 +19,7 @@ from spark_kafka_source.exactly_once.errors import OtherDriverError, PartlyCommi
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.step_runner import StepRunner
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, pause
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
@@ -102,7 +102,7 @@ class Commits:
         self._runner.run(self._driver.abort_undecided(run_id, transactions))
 
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Brokers end an expired transaction within this time. One that is open longer means that the
 # clocks differ.

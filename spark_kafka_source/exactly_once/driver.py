@@ -40,7 +40,6 @@ this one writes from its memory then. So it begins without memory.
 The module is long, so that all steps stand under these rules.
 """
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -86,10 +85,11 @@ from spark_kafka_source.exactly_once.requests import (
     end_each,
 )
 from spark_kafka_source.exactly_once.settling import commit_all, settle
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId, is_next
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _USUAL = Caution()
 _FIRST_BATCHES = (0, 1)

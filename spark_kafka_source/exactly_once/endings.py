@@ -11,7 +11,6 @@ The outcome of a decided transaction is read from the last transaction under its
 - No transaction, or an earlier one: brokers have forgotten the decided one. Its outcome is unknown.
 """
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
@@ -28,6 +27,7 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.decision import Winner
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.producer import (
     Generation,
@@ -37,7 +37,7 @@ from spark_kafka_source.producer import (
     end_each,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Readers wait behind open transactions, but a micro-batch must not wait for silent brokers.
 _SWEEP_MS = 5_000

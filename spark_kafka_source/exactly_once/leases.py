@@ -12,7 +12,6 @@ wrong with a file, the process draws a random number.
 
 import fcntl
 import hashlib
-import logging
 import os
 import stat
 import struct
@@ -27,9 +26,10 @@ from zlib import crc32
 
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import LocalError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import ProducerId
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 OWNER_BITS = 54
 """The bits of an owner number. The others of an id's two numbers tell the worker's slots apart."""

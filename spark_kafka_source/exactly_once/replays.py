@@ -5,15 +5,15 @@ rows that were decided. A checkpoint that was restored from an older copy gives 
 other rows: they would be dropped.
 """
 
-import logging
 from dataclasses import dataclass
 from enum import Enum
 
 from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision
 from spark_kafka_source.exactly_once.errors import DoubtfulReplayError, ReplayDiffersError
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.logs import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class ReplayCheck(Enum):

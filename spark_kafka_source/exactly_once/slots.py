@@ -22,7 +22,6 @@ come after the end of its process. So a slot is inherited only if the transactio
 last was committed, and never while InitProducerId may be on its way.
 """
 
-import logging
 from dataclasses import dataclass, replace
 
 from spark_kafka_source.admin.transactions import (
@@ -41,9 +40,10 @@ from spark_kafka_source.exactly_once.requests import (
     ask,
     describe,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import Generation, ProducerId
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 SLOT_BITS = 64 - OWNER_BITS
 """The bits of an id's attempt field that number the slots. All other bits name the worker."""

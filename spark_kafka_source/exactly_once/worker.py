@@ -5,7 +5,6 @@ decisions. Each of the two can prove to the run's driver that no other driver ha
 also commits the open transactions that an earlier run has decided, before new rows take their time.
 """
 
-import logging
 import time
 
 from spark_kafka_source.errors import KafkaError
@@ -19,9 +18,10 @@ from spark_kafka_source.exactly_once.requests import (
 )
 from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.slots import Slot, Slots
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import Beginning, Generation
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 def look(names: Names, batch: BatchId) -> Steps[Seen]:

@@ -15,11 +15,12 @@ from spark_kafka_source.fetch.error_handler import ErrorHandler
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.positions import Fetched, Position
 from spark_kafka_source.fetch.request import PartitionFetch
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.records import AbortedTransaction, Chunk, RecordLimit, chunks, next_offset
 from spark_kafka_source.records.batch import MAX_OFFSET
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A leader takes this long, by default, to see that a replica has fallen behind.
 _WITHOUT_RACK_SECONDS = 30.0

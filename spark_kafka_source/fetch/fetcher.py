@@ -3,7 +3,6 @@
 https://kafka.apache.org/protocol#The_Messages_Fetch. Nothing here waits: see `Fetcher`.
 """
 
-import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -16,11 +15,12 @@ from spark_kafka_source.fetch.config import FetchConfig
 from spark_kafka_source.fetch.error_handler import ErrorHandler
 from spark_kafka_source.fetch.positions import Position, Positions
 from spark_kafka_source.fetch.source import Source
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, together
 from spark_kafka_source.protocol.messages.fetch import FetchResponse, PartitionData
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Closing ends the fetch sessions, but does not wait long for a broker that is gone.
 _GOODBYE_MS = 1_000

@@ -1,6 +1,5 @@
 """The reader of offset ranges of any partitions, from each start to the record before the end."""
 
-import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
@@ -16,11 +15,12 @@ from spark_kafka_source.fetch.losses import (
 from spark_kafka_source.fetch.positions import Position
 from spark_kafka_source.fetch.ranges import OffsetRange, read_together
 from spark_kafka_source.fetch.reader import LogReader
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversations, Deadline, wait_for
 from spark_kafka_source.records import Chunk, RecordLimit, RecordTooLargeError
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # The broker waits `remote.fetch.max.wait.ms` for it (KIP-1018).
 _SLOW_STORAGE = ". With tiered storage, brokers answer so while their remote storage is slow"

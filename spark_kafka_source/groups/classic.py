@@ -6,7 +6,6 @@ cooperative rebalances (KIP-429), member ids from the coordinator (KIP-394), sta
 the thread that polls and the thread that asks the coordinator share one state, told here in full.
 """
 
-import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
@@ -34,6 +33,7 @@ from spark_kafka_source.groups.membership import (
     SendLeave,
     Step,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.consumer_protocol import PROTOCOL_TYPE
@@ -52,7 +52,7 @@ from spark_kafka_source.protocol.messages.membership import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # The coordinator answers JoinGroup once all members have joined, or when the rebalance timeout
 # ends.

@@ -3,7 +3,6 @@
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-848%3A+The+Next+Generation+of+the+Consumer+Rebalance+Protocol
 """
 
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -24,6 +23,7 @@ from spark_kafka_source.groups.membership import (
     SendLeave,
     Step,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.protocol.messages.membership import (
     ConsumerGroupHeartbeatRequest,
@@ -32,7 +32,7 @@ from spark_kafka_source.protocol.messages.membership import (
 )
 from spark_kafka_source.topic_partition import TopicPartition, partitions_by_topic
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _JOIN_EPOCH = 0
 _LEAVE_EPOCH = -1

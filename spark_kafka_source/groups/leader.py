@@ -1,6 +1,5 @@
 """The work of the group's leader: it divides the partitions, and watches the divided topics."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
@@ -17,6 +16,7 @@ from spark_kafka_source.groups.assignors import (
 from spark_kafka_source.groups.assignors.custom import check_user_data
 from spark_kafka_source.groups.assignors.ownership import moving
 from spark_kafka_source.groups.lookups import LONGEST_LOOKUP_MS, TopicsOf
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, NextTry
 from spark_kafka_source.protocol.messages.membership import (
     JoinGroupResponse,
@@ -24,7 +24,7 @@ from spark_kafka_source.protocol.messages.membership import (
 )
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A client may try again without a pause, but it must not look for a topic without one.
 _LEAST_PAUSE_SECONDS = 0.05

@@ -23,11 +23,12 @@ from spark_kafka_source.groups.coordinator import Coordinator, InterruptedReques
 from spark_kafka_source.groups.error_reactions import ADVICE, Reaction, reaction_to
 from spark_kafka_source.groups.listener import FirstError, RebalanceListener
 from spark_kafka_source.groups.member import Member
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline, NextTry, Wakeup, wait_for
 from spark_kafka_source.spelling import as_written, daemon
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 UNTIL_WOKEN_SECONDS = 3600.0
 """The wait if no request is due."""

@@ -3,7 +3,6 @@
 https://kafka.apache.org/protocol#The_Messages_OffsetCommit
 """
 
-import logging
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from spark_kafka_source.errors import (
     error_named,
 )
 from spark_kafka_source.groups.member import NO_GENERATION, NO_MEMBER_ID, Member
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.protocol.messages.groups import (
     OffsetCommitRequest,
@@ -37,7 +37,7 @@ from spark_kafka_source.protocol.messages.groups import (
 )
 from spark_kafka_source.topic_partition import TopicPartition, each_partition, partitions_by_topic
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Topics have names up to v9, and ids from v10 on.
 _COMMIT_BY_NAME = 9

@@ -1,6 +1,5 @@
 """The one retry loop: backoff with jitter, by the error's remedy, until a deadline."""
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,10 +7,11 @@ from typing import TypeVar
 
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import BootstrapError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net.conversation import Conversation, pause
 from spark_kafka_source.net.deadline import Deadline
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 T = TypeVar("T")
 

@@ -1,6 +1,5 @@
 """How records are written: Kafka's producer configuration, from `kafka.*` options."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
@@ -9,6 +8,7 @@ from types import MappingProxyType
 from spark_kafka_source.client import CLIENT_OPTIONS, CLIENT_RACK, ClientConfig
 from spark_kafka_source.client.sensor import SensorConfig
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import ConnectionSettings, TokenProvider
 from spark_kafka_source.options.declaration import (
     Option,
@@ -33,7 +33,7 @@ from spark_kafka_source.spelling import Spelling, as_written, current_spelling
 from spark_kafka_source.telemetry import NO_PUSH, TelemetryConfig
 from spark_kafka_source.typed import TypedWriteConfig
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 MOST_IN_FLIGHT = 5
 """The number of batches of an idempotent producer that a broker remembers, to know duplicates."""

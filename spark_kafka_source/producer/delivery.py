@@ -1,6 +1,5 @@
 """The outcome of a batch's records, and the futures that wait for it."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,12 +9,13 @@ import numpy as np
 
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.errors import OF_RECORDS, RefusedRowsError
 from spark_kafka_source.records import Integers
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 NO_OFFSET = -1
 """The offset when the broker did not send one: with `acks=0`, or for a duplicate."""

@@ -4,7 +4,6 @@ https://kafka.apache.org/documentation/#producerapi. The module is long because 
 one public class.
 """
 
-import logging
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from uuid import UUID
 
 import pyarrow as pa
 
-# The first producer with typed values imports what they need.
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
@@ -32,6 +30,9 @@ from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, se
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, ThisProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
+
+# The first producer with typed values imports what they need.
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.columns import pieces_of
@@ -77,7 +78,7 @@ from spark_kafka_source.records.freed_memory import keep_freed_memory
 from spark_kafka_source.spelling import spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 # The time that waiting records get after an error, or at the end of the interpreter.

@@ -1,16 +1,16 @@
 """The leaders of the partitions that have waiting batches, looked up in the background."""
 
-import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from spark_kafka_source.client import LOOKUP_MS, Broker, KafkaClient
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline
 from spark_kafka_source.producer.topics import topic_error
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class Leaders:

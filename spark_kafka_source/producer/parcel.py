@@ -4,7 +4,6 @@ A caller of `send` adds a record to the open parcel of the topic, and goes on. T
 takes the parcel, and gives all its records their partitions at once.
 """
 
-import logging
 import threading
 import time
 from bisect import bisect_left
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer.delivery import (
     NO_OFFSET,
     Delivery,
@@ -32,7 +32,7 @@ from spark_kafka_source.producer.delivery import (
 from spark_kafka_source.records.row_encoder import Headers
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _NO_PARTITION = -1
 

@@ -4,7 +4,6 @@ KIP-360 has the remedy for lost sequences:
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-360
 """
 
-import logging
 import time
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,6 +18,7 @@ from spark_kafka_source.errors import (
     Remedy,
     error_code,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Running
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.batch import PartitionQueue, ProducerBatch
@@ -30,7 +30,7 @@ from spark_kafka_source.protocol.messages.produce import PartitionProduceRespons
 from spark_kafka_source.records import HEADER_BYTES
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class Reaction(Enum):

@@ -5,7 +5,6 @@ within a partition, and keep out duplicates:
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-98.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from uuid import UUID
 from spark_kafka_source import telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import (
     Address,
     Conversations,
@@ -42,7 +42,7 @@ from spark_kafka_source.protocol.messages.produce import (
 # The producers of Spark's tasks have no telemetry, and do not import what it needs.
 from spark_kafka_source.spelling import daemon
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _LONGEST_WAIT_MS = 60_000
 

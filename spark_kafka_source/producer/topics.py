@@ -1,6 +1,5 @@
 """The partitions of topics that are sent to, and the choice of one for records without a key."""
 
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from spark_kafka_source.errors import (
     Remedy,
     error_named,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.given_partitioner import TopicInfo
@@ -24,7 +24,7 @@ from spark_kafka_source.records import Integers
 from spark_kafka_source.spelling import as_written, spelt
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")

@@ -4,7 +4,6 @@ See https://kafka.apache.org/protocol#protocol_network, KIP-511 for the agreemen
 KIP-896 for the oldest supported broker.
 """
 
-import logging
 import re
 from collections import deque
 from functools import cache
@@ -17,6 +16,7 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_named,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.protocol.codec import decode, decode_prefix, encode_into
 from spark_kafka_source.protocol.declaration import (
     Message,
@@ -74,7 +74,7 @@ def response_header_version(request_type: type[Request[Any]], version: int) -> i
     return int(is_flexible(request_type, version) and request_type is not ApiVersionsRequest)
 
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 CLIENT_SOFTWARE_NAME = "spark-kafka-source"
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024

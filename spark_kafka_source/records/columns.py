@@ -25,7 +25,6 @@ HEADER_TYPE = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS_TYPE = pa.list_(pa.field("element", HEADER_TYPE))
 TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 MICROSECONDS = 1000
 MAX_TIMESTAMP_MS = ((1 << 63) - 1) // MICROSECONDS
 
@@ -241,7 +240,8 @@ def _as_java(name: bytes) -> str:
 
     Python has one for each byte of a surrogate in UTF-8, and Java has one for all of them.
     """
-    return _SURROGATE.sub(b"\xef\xbf\xbd", name).decode("utf-8", "replace")
+    shown = re.sub(rb"\xed[\xa0-\xbf][\x80-\xbf]?", b"\xef\xbf\xbd", name)
+    return shown.decode("utf-8", "replace")
 
 
 _OF_STAMPS: Mapping[str, Callable[[Chunk, Stamps], pa.Array]] = MappingProxyType(

@@ -6,14 +6,15 @@ the kernels are loaded, numpy does their work. Each format has its own `Loading`
 rows of that format: nothing is compiled that no row needs.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
-logger = logging.getLogger(__name__)
+from spark_kafka_source.logs import logger_of
+
+logger = logger_of(__name__)
 K = TypeVar("K")
 
 PAYS_AFTER_RECORDS = 2_000_000

@@ -1,11 +1,11 @@
 """Addresses of the schema registry, and our credentials for it: the options `schema.registry.*`."""
 
 import base64
-import logging
 from dataclasses import dataclass
 from functools import cache
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TlsSettings, tls_context
 from spark_kafka_source.options.declaration import (
     Option,
@@ -21,7 +21,7 @@ from spark_kafka_source.registry.url import URL_OPTION, RegistryUrl, parse_urls
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.spelling import as_written
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 PREFIX = "schema.registry."
 """The prefix of the registry's option names."""

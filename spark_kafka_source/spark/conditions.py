@@ -1,13 +1,13 @@
 """Errors with the condition names of Spark's own Kafka connector, so that handlers keep working."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class ConditionError(KafkaError):

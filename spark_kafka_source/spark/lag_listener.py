@@ -6,7 +6,6 @@ https://spark.apache.org/docs/latest/api/python/reference/pyspark.ss/api/pyspark
 
 import ast
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -22,13 +21,14 @@ from pyspark.sql.streaming.listener import (
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import ConfigurationError, LocalError
 from spark_kafka_source.groups import commit_offsets
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.spark.options import parse_source_options
 from spark_kafka_source.spark.source.group_commits import GroupCommits
 from spark_kafka_source.spark.source.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Lag = Mapping[TopicPartition, int]
 """The number of offsets of each partition still to read; without partitions unknown to Spark."""

@@ -3,7 +3,6 @@
 Neither imports the options of the other, except to say why one of them has no effect.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.options.declaration import (
     Option,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.spark.sink.options import SinkOptions
     from spark_kafka_source.spark.source.options import SourceOptions
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Options that Spark adds: by `load("a")` and `load(["a", "b"])`; for a table of its catalog the
 # reserved properties, and each option again behind a prefix; those of a stream that is written.

@@ -4,14 +4,15 @@ Spark adds py-files to the Python of the driver's program and to that of the tas
 Python that plans a stream with the environment of the driver's JVM alone.
 """
 
-import logging
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-logger = logging.getLogger(__name__)
+from spark_kafka_source.logs import logger_of
+
+logger = logger_of(__name__)
 
 _PACKAGE_ROOT = Path(__file__).parents[2]
 

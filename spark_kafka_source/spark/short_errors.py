@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from spark_kafka_source.errors import KafkaError, ProtocolError
+from spark_kafka_source.logs import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,6 @@ It asks once, and pushes at each interval that the broker sets. When a broker re
 client asks again, as the broker may want other metrics by now.
 """
 
-import logging
 import threading
 import uuid
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from spark_kafka_source.errors import (
     UnsupportedVersionError,
     error_named,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversations, Deadline, Running, wait_for
 from spark_kafka_source.protocol import Request, Response
 from spark_kafka_source.protocol.messages.telemetry import (
@@ -36,7 +36,7 @@ from spark_kafka_source.telemetry.subscription import USUAL_INTERVAL_MS, Subscri
 
 R = TypeVar("R", bound=Response)
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _LAST_PUSH_MS = 500
 """How long the close of a client waits for its last push."""

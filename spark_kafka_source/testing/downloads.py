@@ -1,12 +1,13 @@
 """The progress of a download: measured in a folder, told to a caller, shown as a line."""
 
-import logging
 import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
+
+from spark_kafka_source.logs import logger_of
 
 Progress = Callable[[int, int], object]
 """Is told the bytes that have come, and about how many there will be (0: not known)."""
@@ -17,7 +18,7 @@ _LINES = 4
 _BYTES_PER_LINE = 20 * _MEGABYTE
 _TO_THE_END = "\x1b[K"
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 class Meter:

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.testing.child import Child
 from spark_kafka_source.testing.downloads import Meter, Progress
 from spark_kafka_source.testing.errors import JarsError, JavaError, tail
@@ -56,7 +57,7 @@ _KAFKA_BYTES = 64_000_000
 """About what Ivy downloads for a Kafka. It does not tell before the download."""
 _LOOK_MS = 200
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Decoding of a chunk's keys and values to typed columns, and the treatment of bad records."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.records import Chunk
 from spark_kafka_source.records.columns import FIELDS, column, gather
 from spark_kafka_source.records.headers import locate_headers, within_limit
@@ -32,7 +32,7 @@ from spark_kafka_source.typed.errors import BadRecordError
 from spark_kafka_source.typed.letters import Cause, Letters
 from spark_kafka_source.values import Decoded, Encoded, Fault, SchemaText, SchemaType, ValueReader
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 ERROR_TYPE = pa.struct([("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())])
 """The type of `key_error` and `value_error`. A row that is not bad has null."""

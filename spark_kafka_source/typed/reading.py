@@ -1,7 +1,6 @@
 """Decoding of typed columns, as planned for a query that reads: each schema is looked up once."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -10,6 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.registry import (
     ApicurioFraming,
     ConfluentFraming,
@@ -43,7 +43,7 @@ from spark_kafka_source.values.protobuf import ProtobufReader
 Client = RegistryClient | GlueClient
 C = TypeVar("C", bound=Client)
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Topics = Callable[[], Sequence[str]]
 """Returns the topics that are read. The default subjects are named after them."""

@@ -1,6 +1,5 @@
 """The SASL mechanism and credentials: the options `kafka.sasl.*`, read once on the driver."""
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from enum import StrEnum
 from functools import cache
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net.sasl import jaas
 from spark_kafka_source.net.sasl.jaas import JaasEntry, parse_jaas, without_shading
 from spark_kafka_source.net.sasl.logins import Login
@@ -27,7 +27,7 @@ from spark_kafka_source.options.unknown import if_resembling
 from spark_kafka_source.secret import Secret
 from spark_kafka_source.spelling import as_written
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class SaslMechanism(StrEnum):

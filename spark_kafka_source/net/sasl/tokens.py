@@ -3,7 +3,6 @@
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-255+OAuth+Authentication+via+SASL/OAUTHBEARER
 """
 
-import logging
 import os
 import re
 import threading
@@ -15,12 +14,13 @@ from typing import Protocol, runtime_checkable
 
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net.sasl.errors import AuthenticationError, kind_and_place
 from spark_kafka_source.options.declaration import option
 from spark_kafka_source.options.kinds import fraction, int32
 from spark_kafka_source.secret import Secret
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 URL_OPTION = "kafka.sasl.oauthbearer.token.endpoint.url"
 MECHANISM = "OAUTHBEARER"

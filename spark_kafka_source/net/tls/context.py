@@ -3,7 +3,6 @@
 Only TLS 1.2 and 1.3. Without a truststore the system's certificate authorities are trusted.
 """
 
-import logging
 import os
 import re
 import socket
@@ -13,12 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net.security import TlsSettings
 from spark_kafka_source.net.tls.stores import ClientKey, client_key, trusted_certificates
 from spark_kafka_source.options.unknown import if_resembling
 from spark_kafka_source.spelling import as_written
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _BROKEN_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")

@@ -1,6 +1,5 @@
 """The exactly-once guarantee: each attempt writes in a transaction that the driver ends."""
 
-import logging
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from spark_kafka_source.exactly_once import (
     prefix_of_query,
     refused_timeout,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -52,7 +52,7 @@ from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.run_workers import Writing, run_workers
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"

@@ -1,6 +1,5 @@
 """The options of a writer, parsed before any row is written."""
 
-import logging
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -13,6 +12,7 @@ from spark_kafka_source.exactly_once import (
     ReplayCheck,
     checked_prefix,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.options.declaration import (
     Option,
@@ -36,7 +36,7 @@ from spark_kafka_source.options.kinds import (
 from spark_kafka_source.producer.config import PRODUCER_OPTIONS, SETTINGS_BY_CLASS, ProducerConfig
 from spark_kafka_source.typed import TypedWriteConfig
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _PARTITIONER_CLASS = "kafka.partitioner.class"
 _OF_TRANSACTIONS = ("kafka.transactional.id", "kafka.transaction.timeout.ms")

@@ -1,6 +1,5 @@
 """Batches: the driver looks up the offsets once per `load()`. Each partition is one range."""
 
-import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_kafka_source.client.configs import log_append_topics
 from spark_kafka_source.errors import ConfigurationError, listed
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.spark.conditions import partitions_differ, start_after_end
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.bounds import AtTimestamp, Bound, Extreme, Given, NamedBound
@@ -18,7 +18,7 @@ from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.progress import Progress
 from spark_kafka_source.spark.source.tasks import KafkaInputPartition, plan_tasks, read_ranges
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _FROM_EARLIEST = NamedBound("startingOffsets", Extreme.EARLIEST)
 _TO_LATEST = NamedBound("endingOffsets", Extreme.LATEST)

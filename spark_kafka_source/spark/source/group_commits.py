@@ -1,17 +1,17 @@
 """Commits of a query's progress to its Kafka group, for lag tools. They never fail the query."""
 
-import logging
 from collections.abc import Callable
 
 from spark_kafka_source import groups
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation, Deadline, refuses_login
 from spark_kafka_source.spark.source.offset_arithmetic import moved
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.source_offset import SourceOffset
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 METADATA = "spark_kafka_source"
 """The commits' metadata. A `LagListener` also knows the query and its batch, and writes them."""

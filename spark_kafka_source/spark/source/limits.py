@@ -4,7 +4,6 @@ Spark 4.2 and newer ask the reader for its limit and give it to each `latestOffs
 `Trigger.Once`. For Spark 4.0 and 4.1 the reader keeps its limit with each trigger.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from statistics import fmean
@@ -13,6 +12,7 @@ import pyspark
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.fetch import sampled_bytes_per_offset
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation
 from spark_kafka_source.spark.source.admission import (
     LimitsWithAvailableNow,
@@ -27,7 +27,7 @@ from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Sizes = Mapping[TopicPartition, float]
 """Bytes per offset in each partition's log."""

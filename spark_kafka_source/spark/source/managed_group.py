@@ -5,7 +5,6 @@ commits partitions before it gives them up, and reads new ones from the group's 
 See "Queries that share a group" in docs/groups-and-lag.md.
 """
 
-import logging
 import signal
 import sys
 from collections.abc import Collection
@@ -20,6 +19,7 @@ from spark_kafka_source.groups import (
     committed_offsets,
     new_membership,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, readable, run
 from spark_kafka_source.spark.source.bounds import FROM_LATEST
 from spark_kafka_source.spark.source.offset_arithmetic import LogEnds, only
@@ -29,7 +29,7 @@ from spark_kafka_source.spark.source.planner import OffsetPlanner
 from spark_kafka_source.spark.source.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _LEAVE_MS = 10_000
 # How often a run over what is available asks how far the other members are.

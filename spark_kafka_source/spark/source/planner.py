@@ -1,6 +1,5 @@
 """A driver's questions to the brokers: the partitions that exist, and their offsets."""
 
-import logging
 import time
 from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
@@ -24,6 +23,7 @@ from spark_kafka_source.fetch import (
     latest_offsets,
     list_offsets,
 )
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.options.kinds import TOPIC_NAMES
 from spark_kafka_source.spark.conditions import (
@@ -43,7 +43,7 @@ from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.topic_partition import TopicPartition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _ASK_AGAIN_SECONDS = 0.5
 _INVALID_TOPIC = error_named("INVALID_TOPIC_EXCEPTION")

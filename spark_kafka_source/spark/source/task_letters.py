@@ -1,17 +1,18 @@
 """The dead letters of a task: its bad records on their way to their topic."""
 
-import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# The first task with dead letters imports a producer.
 from spark_kafka_source import dead_letters
+
+# The first task with dead letters imports a producer.
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.spark.source.options import SourceOptions
 from spark_kafka_source.typed import Letters
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A task that ends early, as with LIMIT, has letters on their way.
 _CLOSE_SECONDS = 5.0

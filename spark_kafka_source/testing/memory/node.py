@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from spark_kafka_source.errors import ProtocolError
+from spark_kafka_source.logs import logger_of
 from spark_kafka_source.protocol import (
     Request,
     RequestHeader,
@@ -42,7 +42,7 @@ _MOST_BYTES = 100 * 1024 * 1024
 
 Respond = Callable[[int, Request[Any], int], Awaitable[Response | Raw | Action]]
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 class _Received(NamedTuple):
