@@ -39,7 +39,13 @@ from spark_kafka_source.producer.batch import OpenBatch, PartitionQueue, Produce
 from spark_kafka_source.producer.batch_sizes import BatchSizes
 from spark_kafka_source.producer.buffer_memory import BufferMemory
 from spark_kafka_source.producer.config import ProducerConfig
-from spark_kafka_source.producer.delivery import Delivery, OnDelivery, Places, Run
+from spark_kafka_source.producer.delivery import (
+    Delivery,
+    OnDelivery,
+    Places,
+    Run,
+    refuse_wait,
+)
 from spark_kafka_source.producer.parcel import Parcel, SendFuture, SentRow
 from spark_kafka_source.records import Compression, EncodedBatch, Row
 from spark_kafka_source.spelling import spelt
@@ -152,7 +158,7 @@ class Accumulator:
             self._close_parcel(parcel)
             parcel = None
         if parcel is None:
-            parcel = Parcel(topic, self.sizes.of_records(topic))
+            parcel = Parcel(topic, self.sizes.of_records(topic), self.producer_thread)
             self._parcels.append(parcel)
             self._open_parcels[topic] = parcel
             self.wakeup.wake()
@@ -228,7 +234,8 @@ class Accumulator:
             self._close(queue, queue.open, closed)
         batch = queue.open
         if batch is None:
-            batch = queue.open = OpenBatch(part.topic_partition, created_at_seconds)
+            delivery = Delivery(part.topic_partition, self.producer_thread)
+            batch = queue.open = OpenBatch(delivery, created_at_seconds)
             self._unfinished[id(batch.delivery)] = batch.delivery
         run = Run(batch.delivery, batch.append(part.rows, part.size), len(part.rows), part.places)
         if batch.size >= most:
@@ -251,7 +258,8 @@ class Accumulator:
         try:
             encoded = encode()
             began = time.monotonic() if parcel is None else parcel.created_at_seconds
-            batch = ProducerBatch.of(topic_partition, encoded, began)
+            delivery = Delivery(topic_partition, self.producer_thread)
+            batch = ProducerBatch.of(delivery, encoded, began)
             with self._lock:
                 if parcel is None:
                     self._raise_if_refused_now()
@@ -305,6 +313,10 @@ class Accumulator:
         with self._lock:
             return list(self._parcels)
 
+    def left(self) -> int:
+        """Return how many parcels and batches have no outcome yet."""
+        return len(self.parcels()) + len(self.unfinished())
+
     def flush(self, deadline: Deadline | None) -> bool:
         """Send all batches at once, and wait for them. Return whether all are done in time.
 
@@ -326,8 +338,7 @@ class Accumulator:
 
     def refuse_callbacks(self) -> None:
         """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
-        if threading.current_thread() is self.producer_thread:
-            raise LocalError("a callback of the producer cannot wait for its records to be sent")
+        refuse_wait(self.producer_thread, None)
 
     def hold(self, error: KafkaError | None) -> None:
         """Refuse records with this error, until a call with None."""

@@ -59,13 +59,12 @@ class ProducerBatch:
 
     @classmethod
     def of(
-        cls, topic_partition: TopicPartition, encoded: EncodedBatch, created_at_seconds: float
+        cls, delivery: Delivery, encoded: EncodedBatch, created_at_seconds: float
     ) -> "ProducerBatch":
         """Make a batch of records that were never in an open batch."""
-        count, delivery = encoded.record_count, Delivery(topic_partition)
+        where, count, size = delivery.topic_partition, encoded.record_count, encoded.size
         delivery.closed(count)
-        size = encoded.size
-        return cls(topic_partition, delivery, created_at_seconds, count, size, encoded=encoded)
+        return cls(where, delivery, created_at_seconds, count, size, encoded=encoded)
 
     def __lt__(self, other: "ProducerBatch") -> bool:
         """Whether this batch goes before another one when both are sent again."""
@@ -148,9 +147,9 @@ class OpenBatch:
     from then on.
     """
 
-    def __init__(self, topic_partition: TopicPartition, created_at_seconds: float) -> None:
-        self.topic_partition = topic_partition
-        self.delivery = Delivery(topic_partition)
+    def __init__(self, delivery: Delivery, created_at_seconds: float) -> None:
+        self.topic_partition = delivery.topic_partition
+        self.delivery = delivery
         self.created_at_seconds = created_at_seconds
         """The monotonic time at which the first record was sent."""
         self.size = 0

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
+from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError, LocalError
 from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline
@@ -76,13 +76,18 @@ class Delivery:
         "_left",
         "_lock",
         "_process",
+        "_thread",
         "_waiter",
         "outcomes",
         "topic_partition",
     )
 
-    def __init__(self, topic_partition: TopicPartition) -> None:
+    def __init__(
+        self, topic_partition: TopicPartition, thread: threading.Thread | None = None
+    ) -> None:
+        """`thread` is the producer's, in which no wait would end."""
         self.topic_partition = topic_partition
+        self._thread = thread
         self.outcomes: list[Outcome] = []
         self._left: int | None = None
         self._callbacks: list[Callable[[Delivery], object]] = []
@@ -146,9 +151,13 @@ class Delivery:
             logger.exception("A callback for records of %s raised", self.topic_partition)
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until all outcomes are known, at most so long. Return whether they are known."""
+        """Wait until all outcomes are known, at most so long. Return whether they are known.
+
+        Raises `LocalError` in the producer's thread.
+        """
         if self.is_done:
             return True
+        refuse_wait(self._thread, timeout_seconds)
         with self._lock:
             if self._left == 0:
                 return True
@@ -235,7 +244,7 @@ class ColumnsFuture:
         """Wait, and return the place of the rows: one run for each batch.
 
         Raises the first error if a row failed, and `KafkaTimeoutError` if the outcome is not
-        known in time.
+        known in time. In a callback it raises `LocalError` in place of a wait, as `exception` does.
         """
         error = self.exception(timeout_seconds)
         if error is not None:
@@ -294,8 +303,17 @@ def deadline_after(timeout_seconds: float | None) -> Deadline | None:
     return None if timeout_seconds is None else Deadline.after_seconds(timeout_seconds)
 
 
+def refuse_wait(producer_thread: threading.Thread | None, timeout_seconds: float | None) -> None:
+    """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
+    if threading.current_thread() is producer_thread and timeout_seconds != 0:
+        raise LocalError(
+            "a callback of the producer cannot wait for its records to be sent: they are sent by "
+            "the thread that it holds up. 'add_done_callback' of a future waits for nothing"
+        )
+
+
 def wait_for(delivery: Delivery, timeout_seconds: float | None) -> None:
-    """Wait for a delivery. Raises `KafkaTimeoutError`."""
+    """Wait for a delivery. Raises `KafkaTimeoutError`, and `LocalError` as `refuse_wait` does."""
     if not delivery.wait(timeout_seconds):
         what = f"no answer about records of {delivery.topic_partition}"
         raise KafkaTimeoutError(f"{what} within {timeout_seconds:.3f} s; they are on their way")

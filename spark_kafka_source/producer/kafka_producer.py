@@ -232,9 +232,9 @@ class KafkaProducer:
         calls `on_delivery`, a plain function, with the `RecordMetadata` or with the error.
 
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
-        Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`.
-        Raises `UnsendableRecordError` for a record that is too large or that does not turn into
-        bytes, and `UnknownPartitionError`.
+        Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`, and
+        `UnknownPartitionError` if the topic still has no such `partition`. Raises
+        `UnsendableRecordError` for a record that is too large or that does not turn into bytes.
 
         With `value_format`, the first record of a topic also waits for the schema registry. It
         raises `ConfigurationError` for a schema that the registry does not have, and
@@ -329,6 +329,9 @@ class KafkaProducer:
 
     def close(self, timeout_seconds: float | None = None) -> None:
         """Wait until all records are sent, at most so long, and fail the rest. Never raises.
+
+        A callback that is still busy then is not waited for: what is left fails when it ends.
+        Without `timeout_seconds` it may be busy for `delivery.timeout.ms` and 30 seconds more.
 
         An open transaction stays open: its timeout aborts it, or the next producer with its
         transactional id does.
@@ -471,7 +474,8 @@ def _end(process: OwnProcess, accumulator: Accumulator, close: Callable[[Deadlin
     """Close a producer that nobody has closed. A fork's child leaves it to the parent."""
     if not process.is_here:
         return
-    left = len(accumulator.unfinished()) + len(accumulator.parcels())
+    left = accumulator.left()
     close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:
-        logger.warning("A producer was not closed: it sent its last %s batches at its end", left)
+        text = "A producer was not closed: it had %s batches left at its end, and %s s to send them"
+        logger.warning(text, left, _LAST_WORDS_MS // 1000)

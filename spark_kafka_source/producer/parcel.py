@@ -27,6 +27,7 @@ from spark_kafka_source.producer.delivery import (
     RecordMetadata,
     Run,
     deadline_after,
+    refuse_wait,
     wait_for,
 )
 from spark_kafka_source.records.row_encoder import Headers
@@ -71,11 +72,14 @@ class Parcel:
         "room",
         "rows",
         "size",
+        "thread",
         "topic",
     )
 
-    def __init__(self, topic: str, full_bytes: int) -> None:
+    def __init__(self, topic: str, full_bytes: int, thread: threading.Thread | None = None) -> None:
         self.topic = topic
+        self.thread = thread
+        """The producer's thread, in which no wait would end."""
         self.full_bytes = full_bytes
         """The size at which it is placed, without a wait for `linger.ms`."""
         self.created_at_seconds = time.monotonic()
@@ -168,7 +172,10 @@ class Parcel:
 
     def wait_for_places(self, timeout_seconds: float | None) -> bool:
         """Wait until all records have a place. Return whether they have."""
-        return self.is_placed or self._placed.wait(timeout_seconds)
+        if self.is_placed:
+            return True
+        refuse_wait(self.thread, timeout_seconds)
+        return self._placed.wait(timeout_seconds)
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
         """Wait until the outcome of all records is known, and return whether it is."""
@@ -288,7 +295,8 @@ class SendFuture:
     def result(self, timeout_seconds: float | None = None) -> RecordMetadata:
         """Wait, and return the record's place. Raises the error of a record that failed.
 
-        Raises `KafkaTimeoutError` if neither is known in time; the record is still on its way.
+        Raises `KafkaTimeoutError` if neither is known in time; the record is still on its way. In a
+        callback of the producer it raises `LocalError` in place of a wait, as `exception` does.
         """
         error = self.exception(timeout_seconds)
         if error is not None:  # Many records share the error; each raises its own traceback.
@@ -299,6 +307,7 @@ class SendFuture:
         """Wait, and return the record's error, or None if the record is written."""
         parcel, number = self._parcel, self._number
         if not parcel.is_placed:
+            refuse_wait(parcel.thread, timeout_seconds)
             done = threading.Event()  # One wait: each switch to this thread and back costs time.
             parcel.tell(number, lambda *_: done.set())
             if not done.wait(timeout_seconds):

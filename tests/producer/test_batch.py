@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spark_kafka_source.errors import ClosedError
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.batch import OpenBatch, ProducerBatch
-from spark_kafka_source.producer.delivery import Outcome
+from spark_kafka_source.producer.delivery import Delivery, Outcome
 from spark_kafka_source.records import NO_COMPRESSION, Codec, Compression, Row
 from tests.producer.writing import T0
 from tests.records.batches import rows_of
@@ -25,7 +25,7 @@ def row(value: bytes | None, **rest: Any) -> Row:
 
 
 def closed_batch(count: int, compression: Compression = NO_COMPRESSION) -> ProducerBatch:
-    opened = OpenBatch(T0, 0.0)
+    opened = OpenBatch(Delivery(T0), 0.0)
     for number in range(count):
         opened.append([row(b"%d" % number)], 100)
     batch = opened.close()
@@ -39,7 +39,7 @@ def values_of(batch: ProducerBatch) -> list[bytes | None]:
 
 
 def test_records_are_numbered_as_they_come_one_by_one_or_in_columns() -> None:
-    opened = OpenBatch(T0, 0.0)
+    opened = OpenBatch(Delivery(T0), 0.0)
     assert opened.append([row(b"a", key=b"k", headers=[(b"h", None)])], 10) == 0
     assert opened.append([row(None)], 20) == 1
     columns = pa.RecordBatch.from_pydict(
@@ -57,7 +57,7 @@ def test_records_are_numbered_as_they_come_one_by_one_or_in_columns() -> None:
 
 
 def test_times_far_apart_are_kept() -> None:
-    opened = OpenBatch(T0, 0.0)
+    opened = OpenBatch(Delivery(T0), 0.0)
     for timestamp_ms in (0, 9_223_372_036_854_775, 5):
         opened.append([row(b"", timestamp_ms=timestamp_ms)], 100)
     opened.close()
@@ -127,7 +127,7 @@ def test_batches_are_in_the_order_of_their_first_sending() -> None:
 
 
 def test_a_batch_that_is_not_encoded_has_no_parts() -> None:
-    opened = OpenBatch(T0, 0.0)
+    opened = OpenBatch(Delivery(T0), 0.0)
     opened.append([row(b"a")], 10)
     with pytest.raises(ValueError, match="not encoded yet"):
         opened.close().split(1, NO_COMPRESSION)

@@ -1,11 +1,18 @@
-"""Closing a producer waits only for its records in flight."""
+"""Closing a producer waits for its records in flight, and not for what holds up its thread."""
 
 import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
 
 from spark_kafka_source import KafkaProducer
-from spark_kafka_source.errors import ClosedError
+from spark_kafka_source.errors import ClosedError, KafkaTimeoutError, LocalError
+from spark_kafka_source.producer import kafka_producer, sender
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.testing.memory import MemoryBroker
+from tests.producer.writing import IN_TIME, producing
 
 # Half of the wait of an idle producer's thread.
 TIMEOUT_SECONDS = 30
@@ -35,3 +42,76 @@ def is_closed(producer: KafkaProducer) -> bool:
     except ClosedError:
         return True
     return False
+
+
+def leave(producer: KafkaProducer) -> None:
+    with pytest.raises(ValueError, match="oh"), producer:
+        raise ValueError("oh")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda producer: producer.close(0.2),
+        lambda producer: producer.close(),
+        leave,
+        lambda producer: producer._ending(),
+    ],
+    ids=["close", "close without a timeout", "a block that raises", "the program's end"],
+)
+@pytest.mark.memory(topics={"t": 1})
+def test_a_callback_that_waits_for_the_closing_thread_holds_it_up_for_a_bounded_time(
+    broker: MemoryBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    end: Callable[[KafkaProducer], None],
+) -> None:
+    monkeypatch.setattr(kafka_producer, "_LAST_WORDS_MS", 200)
+    monkeypatch.setattr(sender, "_SLACK_MS", 0)
+    lock = threading.Lock()
+
+    def told(*_: object) -> None:
+        is_told.set()
+        with lock:
+            pass
+
+    is_told = threading.Event()
+    short = {"delivery_timeout_ms": 300, "request_timeout_ms": 300}
+    with producing(broker, **short) as producer:
+        with lock:
+            producer.send("t", b"0", on_delivery=told)
+            is_told.wait(IN_TIME)
+            last = producer.send("t", b"1")
+            began = time.monotonic()
+            end(producer)
+            assert time.monotonic() - began < 5
+            assert not last.done()
+        assert "busy, as with a callback: 2 batches are left behind" in caplog.text
+        assert last.exception(IN_TIME) is not None
+
+
+@pytest.mark.memory(topics={"t": 1})
+def test_a_callback_waits_for_no_other_record(broker: MemoryBroker) -> None:
+    over = threading.Event()
+
+    def told(*_: object) -> None:
+        table = pa.table({"value": [b"columns"]})
+        for sent in (before, producer.send("t", b"2"), producer.send_columns("t", table)):
+            for wait in (sent.result, sent.exception):
+                for seconds in (None, 1.0):
+                    with pytest.raises(LocalError, match="a callback of the producer cannot wait"):
+                        wait(seconds)
+            with pytest.raises(KafkaTimeoutError):
+                sent.result(0)
+        assert first.result().offset == 0, "what is known takes no wait"
+        over.set()
+
+    with producing(broker) as producer:
+        answer = broker.hold(ProduceRequest)
+        first = producer.send("t", b"0")
+        broker.wait_for(ProduceRequest)
+        before = producer.send("t", b"1")
+        first.tell(told)
+        answer.release()
+        assert over.wait(IN_TIME)
+        assert before.result(IN_TIME).offset == 1

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from spark_kafka_source.producer import (
 )
 from spark_kafka_source.producer import sender as sender_module
 from spark_kafka_source.producer.partitioners import MURMUR2
+from spark_kafka_source.protocol.messages.metadata import MetadataRequest
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.topic_partition import TopicPartition
@@ -158,13 +160,33 @@ def test_records_go_where_their_keys_say(broker: MemoryBroker) -> None:
 
 
 def test_a_partition_that_is_not_there_is_named(broker: MemoryBroker) -> None:
-    with producing(broker) as producer:
+    with producing(broker, max_block_ms=100) as producer:
         for wrong in (1, -1):
             with pytest.raises(UnknownPartitionError, match=f"'t' has no partition {wrong}"):
                 producer.send("t", partition=wrong)
         topic_id = broker.cluster.topics["t"].topic_id
         broker.create_topic("t", 2, topic_id=topic_id)
         assert producer.send("t", partition=1).result(IN_TIME).partition == 1
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda producer: producer.send("t", b"late", partition=1),
+        lambda producer: producer.send_columns(
+            "t", pa.table({"value": [b"late"], "partition": [1]})
+        ),
+    ],
+    ids=["a record", "columns"],
+)
+def test_a_partition_that_comes_late_is_waited_for(broker: MemoryBroker, send: Any) -> None:
+    with producing(broker) as producer, ThreadPoolExecutor() as beside:
+        producer.partitions_for("t")
+        sent = beside.submit(send, producer)
+        broker.wait_for(MetadataRequest, 5)
+        broker.create_topic("t", 2, topic_id=broker.cluster.topics["t"].topic_id)
+        sent.result(IN_TIME).result(IN_TIME)
+    assert values(logs_of(broker)[1]) == [b"late"]
 
 
 def test_a_function_chooses_partitions(broker: MemoryBroker) -> None:
@@ -497,7 +519,10 @@ def test_a_producer_that_is_forgotten_sends_what_it_has_and_ends_its_thread(
     thread.join(IN_TIME)
     assert not thread.is_alive()
     assert future.result(0).offset == 0
-    assert "A producer was not closed: it sent its last 1 batches at its end" in caplog.text
+    assert (
+        "A producer was not closed: it had 1 batches left at its end, and 5 s to send them"
+        in caplog.text
+    )
 
 
 def test_a_producer_in_a_cycle_may_be_forgotten_in_the_midst_of_its_own_work(
