@@ -30,6 +30,8 @@ _UNKNOWN_TOPIC = error_named("UNKNOWN_TOPIC_OR_PARTITION")
 _NO_LEADER = error_named("LEADER_NOT_AVAILABLE")
 _TOLD_AFTER = 4
 """So many answers without a topic are told: a broker that creates it needs fewer."""
+_MOST_TOLD = 1_000
+"""So many topics are told at most: a program may make up names without end."""
 
 
 class UnknownPartitionError(LocalError):
@@ -116,14 +118,16 @@ class Topics:
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._known: dict[str, Partitions] = {}
+        self._told: set[str] = set()
+        """Topics that the log says to be missing."""
 
     def of(self, topic: str, at_least: int = 0) -> Partitions:
         """Return a topic's partitions. Ask the brokers if fewer than `at_least` are known.
 
         A topic that is not known is always asked for; the request may create it. Waits up to
-        `max.block.ms` for a topic that does not exist. Raises `KafkaTimeoutError` after that,
-        `BootstrapError` if no broker is reached, and `BrokerError` for a topic that is denied. The
-        result may have fewer partitions than `at_least`.
+        `max.block.ms` for a topic that does not exist, and for `at_least` partitions. After that it
+        raises `KafkaTimeoutError`, or returns the fewer partitions that there are. Raises
+        `BootstrapError` if no broker is reached, and `BrokerError` for a topic that is denied.
         """
         known = self._known.get(topic)
         if known is not None:
@@ -131,7 +135,7 @@ class Topics:
             if known.count >= at_least:
                 return known
         with spelt(self._config.spelling):
-            return self._ask(topic)
+            return self._ask(topic, at_least)
 
     def knows(self, topic: str, partition: int | None) -> bool:
         """Whether `of` would ask no broker for this partition, or for any."""
@@ -144,12 +148,13 @@ class Topics:
         if known is not None:
             known.batch_ended(topic_partition.partition)
 
-    def _ask(self, topic: str) -> Partitions:
+    def _ask(self, topic: str, at_least: int) -> Partitions:
         what = f"Metadata of {topic}"
         without_it = 0
+        with_fewer: Topic | None = None
 
         async def attempt(within: Deadline) -> Topic:
-            nonlocal without_it
+            nonlocal without_it, with_fewer
             # Between two tries another thread may ask, perhaps for a topic that exists.
             with self._turn(topic, within):
                 topics = await self._client.topics([topic], within, create=True)
@@ -162,6 +167,9 @@ class Topics:
                 if without_it == _TOLD_AFTER:
                     self._tell(topic)
                 raise topic_error(error, topic)
+            if len(described.partitions) < at_least:  # They may be added at this moment.
+                with_fewer = described
+                raise topic_error(_UNKNOWN_TOPIC, topic)
             return described
 
         try:
@@ -169,10 +177,12 @@ class Topics:
                 self._client.retrying(what, attempt, timeout_ms=self._config.max_block_ms)
             )
         except (KafkaTimeoutError, BootstrapError) as error:
-            if isinstance(error, BootstrapError) and not self._client.history.was_reached:
-                raise
-            why = _how_to_create(topic) if without_it else str(error)
-            raise self._out_of_time(topic, why) from error
+            if with_fewer is None:
+                if isinstance(error, BootstrapError) and not self._client.history.was_reached:
+                    raise
+                why = _how_to_create(topic) if without_it else str(error)
+                raise self._out_of_time(topic, why) from error
+            described = with_fewer
         with self._lock:
             known = self._known.get(topic)
             if known is None:
@@ -183,6 +193,10 @@ class Topics:
         return known
 
     def _tell(self, topic: str) -> None:
+        with self._lock:  # Each call would tell it anew: a program may make thousands of them.
+            if topic in self._told or len(self._told) == _MOST_TOLD:
+                return
+            self._told.add(topic)
         wait = f"it is waited for up to {self._config.max_block_ms} ms ('kafka.max.block.ms')"
         logger.warning("%s", as_written(f"{_how_to_create(topic)}. Meanwhile {wait}"))
 

@@ -184,7 +184,7 @@ def test_where_the_topic_is_given_the_column_is_passed_over(broker: MemoryBroker
 def test_where_one_row_cannot_be_sent_none_is(
     broker: MemoryBroker, columns: Any, error: type[Exception], said: str
 ) -> None:
-    with producing(broker, max_request_size=600) as producer:
+    with producing(broker, max_request_size=600, max_block_ms=100) as producer:
         with pytest.raises(error) as caught:
             producer.send_columns("t", table(**columns))
         producer.flush(IN_TIME)

@@ -7,7 +7,6 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer
 
 from spark_kafka_source import KafkaConsumer
 from spark_kafka_source.command_line.main import main
-from spark_kafka_source.producer import UnknownPartitionError
 from spark_kafka_source.records import Codec, Record
 from spark_kafka_source.testing import LocalKafka, Producer
 from spark_kafka_source.topic_partition import TopicPartition
@@ -64,7 +63,5 @@ def test_what_is_sent_at_once_is_one_batch_in_its_codec(kafka: LocalKafka, topic
     with Producer(kafka.bootstrap_servers) as producer:
         for number, codec in enumerate(Codec):
             assert producer.send(topic, 0, records, codec) == number * len(records)
-        with pytest.raises(UnknownPartitionError, match=topic):
-            producer.send(topic, 1, records)
     batches = dumped(kafka, topic)
     assert batches == [(len(records), str(codec), "true") for codec in Codec]
