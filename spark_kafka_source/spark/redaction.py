@@ -60,8 +60,8 @@ class hiding(ShortErrors):  # noqa: N801  # It is used as a function: `with hidi
     def __init__(self, options: Container[str]) -> None:
         self._options = options
 
-    def shortened(self, error: KafkaError) -> KafkaError:
-        """Return the error without an option's hidden value."""
+    def hide(self, error: KafkaError) -> None:
+        """Take an option's hidden value out of the error."""
         if isinstance(error, ConfigurationError) and error.option.lower() in self._options:
-            return error.without_values()
-        return error
+            hidden = error.without_values()
+            error.args, error.found = hidden.args, hidden.found

@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class ShortErrors:
-    """Raise the `KafkaError`s of a block without their frames, which are logged at DEBUG.
+    """Leave one frame in the `KafkaError`s of a block. All frames are logged at DEBUG.
 
     Causes are left out as well: the error's text says them. A cause from the user's own code, such
     as a token provider, stays. A `ProtocolError` keeps all: its frames say which bytes are wrong.
@@ -37,19 +37,18 @@ class ShortErrors:
         error: BaseException | None,
         frames: TracebackType | None,
     ) -> None:
-        """Raise the shortened error in place of the block's `KafkaError`."""
+        """Shorten the block's `KafkaError`."""
         if not isinstance(error, KafkaError) or isinstance(error, ProtocolError):
             return
-        raised = self.shortened(error)
+        self.hide(error)
         # `format_tb` reads and parses source files, so only where its text is wanted.
         if logger.isEnabledFor(logging.DEBUG):
-            # The first text might have values that `shortened` hides.
-            logger.debug("%s, raised at\n%s", raised, "".join(traceback.format_tb(frames)))
-        raise raised.with_traceback(None) from _foreign_cause(error)
+            # The first text might have values that `hide` hides.
+            logger.debug("%s, raised at\n%s", error, "".join(traceback.format_tb(frames)))
+        error.__traceback__, error.__cause__ = _one_frame(frames), _foreign_cause(error)
 
-    def shortened(self, error: KafkaError) -> KafkaError:
-        """Return the error to raise."""
-        return error
+    def hide(self, error: KafkaError) -> None:
+        """Take out of the error what must not be shown."""
 
 
 def short_errors(function: Callable[P, R]) -> Callable[P, R]:
@@ -61,6 +60,19 @@ def short_errors(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return shortened
+
+
+def _one_frame(frames: TracebackType | None) -> TracebackType | None:
+    """Return the innermost frame that ended where the error passed through it.
+
+    Spark shows the line where a frame ended. With `finally` or `with` that is a line of a clean-up.
+    """
+    found = None
+    while frames is not None:
+        if frames.tb_lineno == frames.tb_frame.f_lineno:
+            found = frames
+        frames = frames.tb_next
+    return found and TracebackType(None, found.tb_frame, found.tb_lasti, found.tb_lineno)
 
 
 def _foreign_cause(error: BaseException) -> BaseException | None:
