@@ -104,7 +104,8 @@ class RangeReader:
         what = f"Fetch of {first.topic_partition} at offset {first.fetch_offset}"
         try:
             attempt = patient(lambda deadline: _wait(reader, losses, deadline))
-            self.client.run(self.client.retrying(what, attempt))
+            timeout_ms = max(self.poll_timeout_ms, self.client.config.default_api_timeout_ms)
+            self.client.run(self.client.retrying(what, attempt, timeout_ms=timeout_ms))
         except BrokerError as error:
             if error.error not in UNKNOWN_TOPIC:
                 raise

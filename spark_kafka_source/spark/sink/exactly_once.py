@@ -144,6 +144,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
 
         def make() -> Worker:
             with kept_clients.lent(self.config.client) as client:
+                client.history.was_reached |= attempt.goes_on
                 timeout_ms = chosen_timeout_ms(client, self.timeout_ms)
                 generation = client.run(generation_of(client))
                 names = self._names(attempt)
@@ -368,7 +369,9 @@ class _Committing:
     caution: Caution
 
     def begin(self) -> Commits:
-        return Commits(KafkaClient(self.client), self.names, self.generation, self.caution)
+        client = KafkaClient(self.client)
+        client.history.was_reached = True  # By the tasks.
+        return Commits(client, self.names, self.generation, self.caution)
 
 
 kept_commits: Pool[_Committing, Commits] = Pool(_Committing.begin, Commits.close)

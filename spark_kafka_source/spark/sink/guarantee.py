@@ -39,6 +39,11 @@ class Attempt:
     """A new one each time that the query is started."""
     batch_id: int | None = None
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether an earlier micro-batch has reached the brokers."""
+        return bool(self.batch_id)
+
     @classmethod
     def current(cls) -> "Attempt":
         """Return the running task's attempt. Outside of a task: the first of partition 0."""

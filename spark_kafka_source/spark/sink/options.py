@@ -1,7 +1,7 @@
 """The options of a writer, parsed before any row is written."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from spark_kafka_source.client import CLIENT_OPTIONS
@@ -156,4 +156,8 @@ def read_sink_options(
     """Return the parsed options of a writer. Raises `ConfigurationError`."""
     _check_partitioner(settings)
     producer = ProducerConfig.from_settings(settings, token_provider)
+    # Coordinators that are away are waited for as long as brokers that rows go to.
+    timeout_ms = max(producer.client.default_api_timeout_ms, producer.delivery_timeout_ms)
+    client = replace(producer.client, default_api_timeout_ms=timeout_ms)
+    producer = replace(producer, client=client)
     return settings.read(SinkOptions, producer=producer, hidden=hidden)

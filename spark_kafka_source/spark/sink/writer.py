@@ -10,7 +10,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import BootstrapError, KafkaError
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.python_worker import frozen_imports
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.sink.columns import SinkColumns
@@ -111,13 +112,20 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         return self._guarantee.end(begun, written)
 
     def _first_sent(self, begun: Begun, attempt: Attempt, first: pa.RecordBatch) -> Sending:
-        """Send the first rows. If it is a guess where to, wait until brokers agree."""
+        """Send the first rows. If it is a guess where to, wait until brokers agree.
+
+        In an outage, a process that has met no broker yet waits as long as rows that are sent.
+        """
+        patience = Deadline.after_ms(self._options.producer.delivery_timeout_ms)
         while True:
             sending = Sending(begun.producer, self._options, attempt.partition)
             try:
                 sending.send(first)
                 if begun.is_guess:
                     sending.finish()
+            except BootstrapError:
+                if not attempt.goes_on or patience.expired:
+                    raise
             except KafkaError as error:
                 if not begun.is_guess:
                     raise

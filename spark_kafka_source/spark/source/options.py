@@ -1,7 +1,6 @@
 """The options of a reader, with the names of Spark's own connector."""
 
 from dataclasses import dataclass, replace
-from operator import mul
 from typing import TYPE_CHECKING
 
 from spark_kafka_source.client import ClientConfig
@@ -239,22 +238,34 @@ class SourceOptions:
         int64(120_000, minimum=1),
         "how long a task waits for the next records of its range, in ms",
     )
-    topic_lookup_timeout_ms: int = combined(
-        mul,
-        Option(
-            "fetchOffset.numRetries",
-            int64(3),
-            "multiplied by `fetchOffset.retryIntervalMs`: how long to look for a topic that a "
-            "broker does not know",
-        ),
-        Option(
-            "fetchOffset.retryIntervalMs",
-            int64(1_000),
-            "in ms; `fetchOffset.numRetries` multiplies it",
-        ),
+    fetch_offset_num_retries: int = option(
+        "fetchOffset.numRetries",
+        int64(3),
+        "how often the driver waits for `kafka.default.api.timeout.ms` in an "
+        "[outage](moving.md#an-outage), and for `fetchOffset.retryIntervalMs`, also for a topic "
+        "that a broker does not know",
+    )
+    fetch_offset_retry_interval_ms: int = option(
+        "fetchOffset.retryIntervalMs",
+        int64(1_000),
+        "in ms; `fetchOffset.numRetries` multiplies it",
     )
     typed_columns: "TypedColumns | None" = None
     """The plan to decode columns. None before it is made, or if all columns are bytes."""
+
+    @property
+    def topic_lookup_timeout_ms(self) -> int:
+        """How long to look for a topic that a broker does not know."""
+        return self.fetch_offset_num_retries * self.fetch_offset_retry_interval_ms
+
+    @property
+    def of_driver(self) -> ClientConfig:
+        """The driver's client: its calls last as long as all tries of Spark's own connector."""
+        once_ms = self.client.default_api_timeout_ms + self.fetch_offset_retry_interval_ms
+        # A call gives up before the last pause, with its jitter.
+        last_ms = 2 * self.client.retry_backoff_max_ms
+        timeout_ms = max(1, self.fetch_offset_num_retries) * once_ms + last_ms
+        return replace(self.client, default_api_timeout_ms=timeout_ms)
 
 
 OPTIONS: Options = {

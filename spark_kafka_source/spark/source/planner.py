@@ -67,9 +67,11 @@ def _check_topics(option: str, given: Given, read: Offsets) -> None:
 class OffsetPlanner:
     """Lookups of partitions and offsets for one query. It connects at the first question."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, *, goes_on: bool = False) -> None:
+        """A query that goes on has reached its brokers before. So its start may wait for them."""
         self._options = options
-        self.client = KafkaClient(options.client)
+        self.client = KafkaClient(options.of_driver)
+        self.client.history.was_reached = goes_on
         self._watch = Watch(self.client, options.fetch)
         self._lost: set[TopicPartition] = set()
 
@@ -86,9 +88,10 @@ class OffsetPlanner:
         `ConfigurationError` for any other topic or partition that does not exist, except in a query
         that goes on with `failOnDataLoss=false`.
         """
-        patience = self._patience()
+        patience: Deadline | None = None
         while True:
             ends = self._log_ends_once(read)
+            patience = patience or self._patience()  # An outage may come before the first answer.
             lost = {
                 partition
                 for partition, offset in read.items()
@@ -260,10 +263,12 @@ class OffsetPlanner:
     def _topics(self, known: Container[str]) -> list[Topic]:
         subscription = self._options.subscription
         # It can take a moment until every broker has heard of a new topic.
-        patience = self._patience()
+        patience: Deadline | None = None
 
         async def attempt(deadline: Deadline) -> list[Topic]:
+            nonlocal patience
             described = await self.client.topics(subscription.topic_names, deadline)
+            patience = patience or self._patience()  # As in `log_ends`.
             topics = [topic for topic in described if subscription.wants(topic)]
             for topic in topics:
                 if topic.error == _INVALID_TOPIC:

@@ -165,7 +165,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _planner(self) -> OffsetPlanner:
-        return OffsetPlanner(self._options)
+        return OffsetPlanner(self._options, goes_on=not self._position.offset.initial)
 
     @cached_property
     def _group(self) -> "ManagedGroup | None":

@@ -63,7 +63,14 @@ def plan_tasks(starts: Offsets, ends: LogEnds, options: SourceOptions) -> list[I
     ]
 
 
-_kept_clients: Pool[ClientConfig, KafkaClient] = Pool(KafkaClient, KafkaClient.close, math.inf)
+def _of_planned(config: ClientConfig) -> KafkaClient:
+    """Return a client of brokers that the driver has reached."""
+    client = KafkaClient(config)
+    client.history.was_reached = True
+    return client
+
+
+_kept_clients: Pool[ClientConfig, KafkaClient] = Pool(_of_planned, KafkaClient.close, math.inf)
 """Clients of this worker. Spark itself ends a worker that has no task for a minute."""
 _registries: (
     "dict[registry.RegistryConfig | registry.GlueConfig, "
