@@ -53,11 +53,11 @@ OF_SINKS = {"topic": "a", "kafka.linger.ms": "0", "kafka.delivery.timeout.ms": "
 def outage(broker: MemoryBroker, *, ends: bool = True) -> Iterator[None]:
     """Stop the broker, and start it again after a while if the outage `ends`."""
     broker.stop(0)
-    timer = Timer(OUTAGE_SECONDS if ends else 0.0, lambda: ends and broker.start(0))
-    timer.start()
-    try:
-        yield
-    finally:
+    timer = Timer(OUTAGE_SECONDS, broker.start, [0])
+    if ends:
+        timer.start()
+    yield
+    if ends:
         timer.join()
 
 
