@@ -14,9 +14,11 @@ from pyspark.sql.types import StructType
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.net import TokenProvider
+from spark_kafka_source.secret import shown
 from spark_kafka_source.spark import sink, source
 from spark_kafka_source.spark.options import parse_sink_options, parse_source_options
 from spark_kafka_source.spark.py_files import warn_of_py_files
+from spark_kafka_source.spark.python_worker import log_with_query
 from spark_kafka_source.spark.redaction import Redaction
 from spark_kafka_source.spark.short_errors import short_errors
 from spark_kafka_source.spark.source.schema import kafka_schema, typed_schema
@@ -32,6 +34,9 @@ _OF_TABLES = (
     "(`kafka.bootstrap.servers` 'host:port', subscribe 'events'). Or give the options in each "
     "query: SELECT * FROM t WITH (`kafka.bootstrap.servers` = 'host:port', subscribe = 'events')"
 )
+
+
+_NAMES = ("queryName", "topic", "assign", "subscribe", "subscribePattern")
 
 
 @lru_cache(maxsize=8)
@@ -64,6 +69,7 @@ class KafkaDataSource(DataSource):
         # Spark says later whether it reads or writes. The parsed options then replace the texts:
         # this object is pickled into every query.
         self._given = dict(options)
+        self._query = self._named_by(self._given)
         self._source_options: SourceOptions | None = None
 
     @classmethod
@@ -113,7 +119,17 @@ class KafkaDataSource(DataSource):
             raise ConfigurationError("outputMode", "is 'complete'", expected)
         return self._writer(schema)
 
+    def _named_by(self, given: Mapping[str, str]) -> str:
+        """Return what tells a query from others in a log: its name, or what it reads or writes."""
+        hidden = self.redaction.hidden(given)
+        texts = {name.lower(): text for name, text in given.items()}
+        named = next((name for name in _NAMES if name.lower() in texts), "")
+        if not named or named.lower() in hidden:
+            return named
+        return f"{named}={shown(texts[named.lower()])}"
+
     def _to_read(self) -> "SourceOptions":
+        log_with_query(self._query)
         if self._source_options is None:
             options = parse_source_options(self._given, self.token_provider, self.redaction)
             self._source_options = (
@@ -123,6 +139,7 @@ class KafkaDataSource(DataSource):
         return self._source_options
 
     def _writer(self, schema: StructType) -> "sink.KafkaWriter":
+        log_with_query(self._query)
         self._check_given()
         given = tuple(self._given.items())
         return sink.planned_writer(

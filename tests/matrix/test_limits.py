@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import spark_kafka_source
-from spark_kafka_source.testing import LocalKafka
 from tests.matrix.test_smoke import FROM_SPARK_4_2, committed
 from tests.spark_session import Run, Start
 from tools.traffic import Batches, Events, failure, stream, wait_until
@@ -32,14 +32,19 @@ import json, sys
 import spark_kafka_source
 from pyspark.sql import SparkSession
 
-options, checkpoint, starts = json.loads(sys.argv[1])
+options, checkpoint, starts, trigger = json.loads(sys.argv[1])
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
 spark = builder.config("spark.log.level", "OFF").getOrCreate()
 spark_kafka_source.register(spark)
 for _ in range(starts):
     frame = spark.readStream.format("pykafka").options(**options).load()
     writing = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
-    assert writing.trigger(availableNow=True).start().awaitTermination(240)
+    if trigger == "availableNow":
+        assert writing.trigger(availableNow=True).start().awaitTermination(240)
+    else:
+        query = writing.trigger(processingTime="0 seconds").start()
+        query.processAllAvailable()
+        query.stop()
 """
 
 
@@ -173,16 +178,22 @@ def test_a_run_over_what_is_available_reads_all_or_tells_what_it_leaves(
     assert sink.values == sorted(f"0:{offset}" for offset in range(10))
 
 
-@pytest.mark.parametrize("accepted", [False, True])
-def test_each_start_warns_where_a_run_may_end_early(
-    kafka: LocalKafka, topic: str, tmp_path: Path, accepted: bool
+@pytest.mark.parametrize(
+    ("options", "trigger", "warnings"),
+    [
+        ({}, "availableNow", 0 if FROM_SPARK_4_2 else 1),
+        ({"limitsWithAvailableNow": "accept"}, "availableNow", 0),
+        ({}, "processingTime", 0),
+    ],
+)
+def test_only_after_a_run_that_ended_early_a_start_warns_with_time_level_and_topic(
+    events: Events, tmp_path: Path, options: dict[str, str], trigger: str, warnings: int
 ) -> None:
-    events = Events(kafka, topic)
     events.fill(3)
-    word = "accept" if accepted else "warn"
-    found = events.options(maxOffsetsPerTrigger="1", limitsWithAvailableNow=word)
+    found = events.options(maxOffsetsPerTrigger="1", **options)
+    arguments = [found, str(tmp_path / "kept"), 2, trigger]
     done = subprocess.run(
-        [sys.executable, "-c", RUNS_TO_AN_END, json.dumps([found, str(tmp_path / "kept"), 2])],
+        [sys.executable, "-c", RUNS_TO_AN_END, json.dumps(arguments)],
         env=os.environ
         | {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable},
         cwd=tmp_path,
@@ -192,5 +203,9 @@ def test_each_start_warns_where_a_run_may_end_early(
         timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    warnings = done.stderr.count("Option 'maxOffsetsPerTrigger': on Spark ")
-    assert warnings == (0 if accepted or FROM_SPARK_4_2 else 2), done.stderr
+    form = (
+        r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d WARNING spark_kafka_source\S*: "
+        rf"\[subscribe='{events.name}'\] The last run ended with its first micro-batch"
+    )
+    assert len(re.findall(form, done.stderr, re.MULTILINE)) == warnings, done.stderr
+    assert done.stderr.count("ended with its first micro-batch") == warnings

@@ -1,17 +1,22 @@
 """Work of a Python worker before each task."""
 
 import gc
+import io
+import logging
 import platform
+import re
 import subprocess
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from pyspark import TaskContext
 
 from spark_kafka_source.client import ClientConfig
 from spark_kafka_source.fetch import FetchConfig
 from spark_kafka_source.net import Address
 from spark_kafka_source.producer import ProducerConfig
+from spark_kafka_source.spark import python_worker
 from spark_kafka_source.spark.python_worker import RACK, FrozenImports, in_this_rack
 
 
@@ -54,6 +59,31 @@ keep_freed_memory()
 faults()
 print(faults())
 """
+
+
+def test_a_log_of_sparks_process_has_time_level_and_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = python_worker._WorkerLog()
+    log.query, log.stream = "topic='t'", io.StringIO()
+    record = logging.makeLogRecord(
+        {"levelname": "WARNING", "name": "spark_kafka_source.net", "msg": "late", "created": 0.0}
+    )
+    log.handle(record)  # pytest has a log of its own, as a user may have.
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    log.handle(record)
+    properties = {"sql.streaming.queryId": "1f2e"}
+    task = SimpleNamespace(
+        getLocalProperty=properties.get,
+        stageId=lambda: 4,
+        partitionId=lambda: 2,
+        attemptNumber=lambda: 1,
+    )
+    monkeypatch.setattr(TaskContext, "get", lambda: task)
+    log.handle(record)
+    properties.clear()
+    log.handle(record)
+    lines = re.sub(r"(?m)^\d\d/\d\d/\d\d \d\d:\d\d:\d\d ", "", log.stream.getvalue()).splitlines()
+    of_tasks = ("topic='t'", "query 1f2e, stage 4, task 2.1", "stage 4, task 2.1")
+    assert lines == [f"WARNING spark_kafka_source.net: [{each}] late" for each in of_tasks]
 
 
 @pytest.mark.parametrize(

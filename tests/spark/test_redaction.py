@@ -123,3 +123,16 @@ def test_a_sessions_own_expressions(spark: SparkSession) -> None:
     finally:
         spark.conf.unset(name)
         spark.dataSource.register(KafkaDataSource)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"subscribe": "events", "kafka.group.id": "g"}, "subscribe='events'"),
+        ({"topic": "t", "queryName": "orders"}, "queryName='orders'"),
+        ({"subscribePattern": f"{CANARY}-secret.*"}, "subscribePattern"),
+        ({}, ""),
+    ],
+)
+def test_a_log_names_the_query_by_what_is_not_hidden(options: dict[str, str], shown: str) -> None:
+    assert KafkaDataSource(BOOTSTRAP_SERVERS | options)._query == shown

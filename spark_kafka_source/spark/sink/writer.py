@@ -12,7 +12,7 @@ from pyspark.sql.datasource import (
 
 from spark_kafka_source.errors import BootstrapError, KafkaError
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.spark.python_worker import frozen_imports
+from spark_kafka_source.spark.python_worker import frozen_imports, log_with_query
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.spark.sink.guarantee import Attempt, Begun, Guarantee, Messages, Written
@@ -80,6 +80,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of one partition. Return once the brokers have all of them."""
         frozen_imports.freeze()
+        log_with_query()
         attempt = Attempt.current()
         with hiding(self._options.hidden):
             self._guarantee.settle(attempt)

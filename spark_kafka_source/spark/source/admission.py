@@ -47,10 +47,10 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class LimitsWithAvailableNow(Enum):
-    """The values of `limitsWithAvailableNow`: whether a start warns of limits before Spark 4.2."""
+    """The values of `limitsWithAvailableNow`: of what a start before Spark 4.2 warns."""
 
-    WARN = "each start warns that a run with AvailableNow ends after one limited micro-batch"
-    ACCEPT = "nothing is said"
+    WARN = "of records that the only, limited micro-batch of the last run has left"
+    ACCEPT = "of none"
 
     def __str__(self) -> str:
         return self.name.lower()

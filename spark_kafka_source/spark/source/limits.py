@@ -5,12 +5,13 @@ Spark 4.2 and newer ask the reader for its limit and give it to each `latestOffs
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from statistics import fmean
 
 import pyspark
 
 from spark_kafka_source.client import KafkaClient
+from spark_kafka_source.errors import listed
 from spark_kafka_source.fetch import sampled_bytes_per_offset
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Conversation
@@ -25,6 +26,7 @@ from spark_kafka_source.spark.source.admission import (
 from spark_kafka_source.spark.source.offset_arithmetic import limit_offsets, share_out
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
+from spark_kafka_source.spark.source.source_offset import SourceOffset
 from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logger_of(__name__)
@@ -111,31 +113,24 @@ def limit_of(options: SourceOptions) -> ReadLimit:
     return ReadAllAvailable()
 
 
-def warn_of_available_now(options: SourceOptions) -> None:
-    """Warn of the options that let a run with `Trigger.AvailableNow` end early before Spark 4.2.
+def warn_of_early_end(options: SourceOptions, last: SourceOffset) -> None:
+    """Warn that the last run before Spark 4.2 may have ended too early, as its end tells.
 
-    The reader cannot refuse them: Spark does not tell it the trigger.
+    Spark tells no reader the trigger, and a process of Spark's that ends cannot say anything.
     """
-    if options.limits_with_available_now is LimitsWithAvailableNow.ACCEPT:
-        return
-    for name in _ending_early(options):
+    left = sorted(last.log_ends)
+    limits = (options.max_offsets_per_trigger, options.max_bytes_per_trigger)
+    is_accepted = options.limits_with_available_now is LimitsWithAvailableNow.ACCEPT
+    if last.first_of_run and left and any(limits) and not is_accepted:
         logger.warning(
-            "Option '%s': on Spark %s a run with Trigger.AvailableNow or Trigger.Once is one "
-            "micro-batch. With this option it ends before it has read all, and the next run goes "
-            "on. Use Trigger.ProcessingTime, or Spark 4.2 or newer. If you use no such trigger, or "
-            "accept this, set 'limitsWithAvailableNow' to 'accept', and the warning is gone",
-            name,
+            "The last run ended with its first micro-batch, and has not read all of %s; this one "
+            "goes on. On Spark %s a run with Trigger.AvailableNow or Trigger.Once is one "
+            "micro-batch, which '%s' limits. Use Trigger.ProcessingTime, or Spark 4.2 or newer. If "
+            "you accept this, set 'limitsWithAvailableNow' to 'accept', and the warning is gone",
+            listed(left, 5),
             pyspark.__version__,
+            "maxBytesPerTrigger" if limits[0] is None else "maxOffsetsPerTrigger",
         )
-
-
-def _ending_early(options: SourceOptions) -> Iterator[str]:
-    if options.max_offsets_per_trigger is not None:
-        yield "maxOffsetsPerTrigger"
-    if options.max_bytes_per_trigger is not None:
-        yield "maxBytesPerTrigger"
-    if options.managed_group is not None:
-        yield "managedGroup"
 
 
 class Limits:

@@ -230,7 +230,7 @@ class SourceOptions:
         "limitsWithAvailableNow",
         choice(LimitsWithAvailableNow.WARN),
         "on Spark 4.0 and 4.1 a run with `AvailableNow` ends after one limited micro-batch: warn "
-        "of it at each start, or accept it",
+        "of it at the next start, or accept it",
         Use.STREAM_READ,
     )
     poll_timeout_ms: int = option(

@@ -43,6 +43,8 @@ class Position:
         self.offset = INITIAL
         self.is_finished = False
         """Whether Spark, asking for the next end, has finished the micro-batch up to here."""
+        self.has_planned = False
+        """Whether the reader has planned an end in this run."""
         self._json: Mapping[str, Any] = INITIAL.to_json()
         self._is_told = False
         self._is_taken_for_new = False
@@ -65,6 +67,7 @@ class Position:
 
     def planned(self, end: SourceOffset) -> dict[str, Any]:
         """Go to an end that the reader has planned. Return it for Spark."""
+        self.has_planned = True
         self._is_taken_for_new |= not self._is_told
         self.offset, self._json, self.is_finished = end, end.to_json(), False
         return self.to_json()

@@ -2,7 +2,7 @@
 
 Format 2 adds topic ids (KIP-516) and leader epochs (KIP-320) to format 1. Releases after 0.2.0 also
 write the cluster's id (KIP-78) into it, and on Spark before 4.2 the ends of the logs. 0.2.0 passes
-over both. Offsets of Spark's own connector, `{"topic": {"0": 23}}`, are read as well, so that its
+over these. Offsets of Spark's own connector, `{"topic": {"0": 23}}`, are read as well, so that its
 checkpoints can be continued. Spark compares offsets as strings, so they are sorted by topic, then
 by partition number.
 """
@@ -37,6 +37,7 @@ class SourceOffset:
     under which the ends were found. `initial` marks the offset before the first micro-batch, which
     has no partition. `cluster_id` is empty in older checkpoints, and if brokers give none.
     `log_ends` has the ends of the logs that reached further than `offsets` when it was planned.
+    `first_of_run` tells that a run on Spark before 4.2 has planned it first, and left records.
     """
 
     offsets: Offsets
@@ -46,6 +47,7 @@ class SourceOffset:
     initial: bool = False
     cluster_id: str = ""
     log_ends: Offsets = field(default_factory=dict)
+    first_of_run: bool = False
 
     def follows(self, before: "SourceOffset") -> bool:
         """Whether all partitions without an entry in `starts` go on from `before`."""
@@ -70,6 +72,8 @@ class SourceOffset:
             fields["clusterId"] = self.cluster_id
         if self.log_ends:
             fields["logEnds"] = by_topic(self.log_ends)
+        if self.first_of_run:
+            fields["firstOfRun"] = True
         if self.initial:
             fields["initial"] = True
         return fields
@@ -109,6 +113,7 @@ class SourceOffset:
             initial=bool(fields.get("initial", False)),
             cluster_id=_text(fields.get("clusterId", "")),
             log_ends=_by_partition(fields.get("logEnds", {})),
+            first_of_run=bool(fields.get("firstOfRun", False)),
         )
 
 

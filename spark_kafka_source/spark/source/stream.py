@@ -39,7 +39,7 @@ from spark_kafka_source.spark.source.bounds import FROM_LATEST
 from spark_kafka_source.spark.source.cluster_moves import has_moved
 from spark_kafka_source.spark.source.group_commits import GroupCommits
 from spark_kafka_source.spark.source.idle_pace import IdlePace
-from spark_kafka_source.spark.source.limits import Limits, limit_of, warn_of_available_now
+from spark_kafka_source.spark.source.limits import Limits, limit_of, warn_of_early_end
 from spark_kafka_source.spark.source.offset_arithmetic import LogEnds, only
 from spark_kafka_source.spark.source.offsets import Offsets
 from spark_kafka_source.spark.source.options import SourceOptions
@@ -130,6 +130,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if start == end:
             self._position.restarted(end)
+            if not self._position.has_planned:
+                warn_of_early_end(self._options, self._position.offset)
             return []
         before, after = SourceOffset.from_json(start), self._position.move_to(end)
         with hiding(self._options.hidden):
@@ -192,7 +194,6 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _own_limit(self) -> ReadLimit:
         """The limit on Spark before 4.2, which gives none."""
-        warn_of_available_now(self._options)
         return limit_of(self._options)
 
     def _has_moved(self, position: SourceOffset) -> bool:
@@ -342,7 +343,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         nothing_new = not starts and (end == position.offsets or not end)
         if nothing_new and not position.initial:
             return position
-        return _source_offset(end, starts, ends)
+        return _source_offset(end, starts, ends, first_of_run=not self._position.has_planned)
 
     def _seen_by_group(
         self, group: "ManagedGroup", position: SourceOffset, ends: LogEnds
@@ -375,15 +376,19 @@ def _ends_at(position: SourceOffset) -> LogEnds:
     )
 
 
-def _source_offset(offsets: Offsets, starts: Offsets, ends: LogEnds) -> SourceOffset:
+def _source_offset(
+    offsets: Offsets, starts: Offsets, ends: LogEnds, *, first_of_run: bool
+) -> SourceOffset:
     """Return the offset of a micro-batch up to `offsets`, as the logs are at `ends`."""
     # Spark 4.2 and newer ask for the ends: `reportLatestOffset`.
-    left = {partition: end for partition, end in ends.offsets.items() if end > offsets[partition]}
+    left = {} if HAS_ADMISSION_CONTROL else ends.offsets
+    left = {partition: end for partition, end in left.items() if end > offsets[partition]}
     return SourceOffset(
         offsets,
         starts,
         ends.leader_epochs,
         ends.topic_ids,
         cluster_id=ends.cluster_id,
-        log_ends={} if HAS_ADMISSION_CONTROL else left,
+        log_ends=left,
+        first_of_run=first_of_run and bool(left),
     )

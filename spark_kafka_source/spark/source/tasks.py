@@ -23,7 +23,7 @@ from spark_kafka_source.fetch import (
 from spark_kafka_source.records import Chunk, record_batch
 from spark_kafka_source.spark.conditions import cannot_read_range
 from spark_kafka_source.spark.pool import MOST_KEPT, Pool
-from spark_kafka_source.spark.python_worker import frozen_imports, in_this_rack
+from spark_kafka_source.spark.python_worker import frozen_imports, in_this_rack, log_with_query
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.source.offset_arithmetic import (
     LogEnds,
@@ -90,6 +90,7 @@ def read_ranges(
     of `RangeReader.chunks`, and `DeadLetterError`.
     """
     frozen_imports.freeze()
+    log_with_query()
     client = _kept_clients.take(options.client)
     try:
         # Leaving the block waits until the letters are written.

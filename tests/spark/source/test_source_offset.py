@@ -193,7 +193,7 @@ def test_garbage_is_refused_with_what_would_be_right(found: Any) -> None:
 NAMES = st.sampled_from(
     [
         *("version", "offsets", "starts", "leaderEpochs", "topicIds", "clusterId", "logEnds"),
-        "initial",
+        *("initial", "firstOfRun"),
     ]
 )
 JSON = st.recursive(

@@ -3,7 +3,6 @@
 import json
 import time
 
-import pyspark
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
@@ -102,38 +101,43 @@ def test_the_end_carries_what_is_left_where_spark_does_not_ask_for_it(
     reader = reader_of(parsed(startingOffsets="earliest", maxOffsetsPerTrigger="3"), log)
     end = latest(reader, initial(reader), ReadMaxRows(3))
     assert end.get("logEnds") == (None if asked else {"a": {"0": 5}})
-    assert "logEnds" not in latest(reader, end), "nothing is left"
+    assert end.get("firstOfRun") == (None if asked else True)
+    assert not {"logEnds", "firstOfRun"} & latest(reader, end).keys(), "nothing is left"
 
 
-EARLY = {"maxOffsetsPerTrigger": "1", "maxBytesPerTrigger": "1", "managedGroup": "true"}
+ONE = {"maxOffsetsPerTrigger": "1"}
 
 
-@pytest.mark.parametrize("option", EARLY)
-def test_each_start_warns_of_a_run_that_would_end_early(
-    caplog: pytest.LogCaptureFixture, option: str
-) -> None:
-    """Spark 4.0 does not tell the trigger, and gives no limit."""
-    reader = KafkaStreamReader(parsed(**{option: EARLY[option], "kafka.group.id": "g"}))
-    assert [reader._own_limit, reader._own_limit] == [reader.getDefaultReadLimit()] * 2
-    (text,) = caplog.messages
-    assert text.startswith(f"Option '{option}': on Spark {pyspark.__version__} a run with Trigger")
-    assert "'limitsWithAvailableNow' to 'accept'" in text
+@pytest.fixture
+def before_spark_4_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "HAS_ADMISSION_CONTROL", False)
 
 
+@pytest.mark.usefixtures("before_spark_4_2")
 @pytest.mark.parametrize(
-    "options",
+    ("options", "looks", "is_told"),
     [
-        {},
-        {"minOffsetsPerTrigger": "1"},
-        EARLY | {"kafka.group.id": "g", "limitsWithAvailableNow": "accept"},
+        (ONE, 1, True),
+        (ONE, 2, False),  # It was a run with Trigger.ProcessingTime.
+        ({"maxOffsetsPerTrigger": "9"}, 1, False),
+        ({}, 1, False),
+        (ONE | {"limitsWithAvailableNow": "accept"}, 1, False),
     ],
 )
-def test_a_run_that_reads_all_or_may_end_early_is_not_warned_of(
-    caplog: pytest.LogCaptureFixture, options: dict[str, str]
+def test_a_start_warns_only_of_a_run_that_has_ended_early(
+    log: Log, caplog: pytest.LogCaptureFixture, options: dict[str, str], looks: int, is_told: bool
 ) -> None:
-    reader = KafkaStreamReader(parsed(**options))
-    assert reader._own_limit == reader.getDefaultReadLimit()
+    """Spark 4.0 and 4.1 do not tell the trigger, and give no limit."""
+    given = parsed(startingOffsets="earliest", **options)
+    last_run = reader_of(given, log)
+    ends = [latest(last_run) for _ in range(looks)]
     assert not caplog.messages
+    tell(reader_of(given, log), ends[-1])
+    assert len(caplog.messages) == is_told
+    if is_told:
+        assert "not read all of a-0, a-1; this one goes on. On Spark 4." in caplog.text
+        assert "'maxOffsetsPerTrigger' limits" in caplog.text
+        assert "'limitsWithAvailableNow' to 'accept'" in caplog.text
 
 
 def test_another_word_for_limits_with_available_now_is_refused() -> None:
