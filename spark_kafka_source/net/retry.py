@@ -1,5 +1,6 @@
 """The one retry loop: backoff with jitter, by the error's remedy, until a deadline."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ T = TypeVar("T")
 # Kafka's clients vary a pause by a fifth, so that clients that failed together do not come back
 # together.
 _JITTER = 0.2
+# A query waits minutes for brokers that are away. Its log says so meanwhile.
+_SECONDS_BETWEEN_WARNINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ class Retry:
         An error without a remedy is raised as it is. At the deadline, `KafkaTimeoutError` names the
         call and its last two failures, since the last try may have had no time. A `BootstrapError`
         lists the addresses, so it is raised itself with both failures, unless a broker was reached.
+        Failures are logged at DEBUG, and every 30 seconds at WARNING.
         """
-        tries = 0
+        tries, left_seconds = 0, deadline.remaining_seconds()
         previous: KafkaError | None = None
         while True:
             try:
@@ -54,7 +58,11 @@ class Retry:
                     failure = _gave_up(what, tries, deadline, error, previous)
                     # An error that is its own cause would have an endless chain.
                     raise failure from (None if failure is error else error)
-                logger.debug("%s: %s; trying again in %.3f s", what, error, pause_seconds)
+                level = logging.DEBUG
+                if left_seconds - deadline.remaining_seconds() >= _SECONDS_BETWEEN_WARNINGS:
+                    level, left_seconds = logging.WARNING, deadline.remaining_seconds()
+                text = "%s: no success in %s tries, and %.0f s left; the last: %s"
+                logger.log(level, text, what, tries, deadline.remaining_seconds(), error)
                 recover(error)
                 previous = error
             await pause(pause_seconds)

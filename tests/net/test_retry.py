@@ -1,5 +1,7 @@
 """The retry loop, on a test's own clock."""
 
+import logging
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +94,17 @@ def test_it_gives_up_at_the_deadline_and_says_on_what(clock: Clock) -> None:
         "the last: Fetch of t-0: NOT_LEADER_OR_FOLLOWER (6)"
     )
     assert caught.value.__cause__ is MOVED
+
+
+def test_a_long_outage_is_logged_every_30_seconds(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), pytest.raises(KafkaTimeoutError):
+        run(clock, Attempts(MOVED, for_ever=True), timeout_ms=100_000)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 3
+    assert all(each.startswith("Fetch of t-0: no success in ") for each in told)
+    assert str(MOVED) in told[0]
 
 
 def test_giving_up_to_bootstrap_keeps_the_list_of_addresses(clock: Clock) -> None:
