@@ -2,9 +2,11 @@
 
 import base64
 import os
+import ssl
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,7 +106,9 @@ def test_a_store_that_is_renewed_is_read_again(ca: Certified, tmp_path: Path) ->
             "location",
             "holds a certificate that cannot be read",
         ),
-        (b"0\x82\x01\x00", "password", "does not open"),
+        (b"0\x82\x01\x00", "location", "nor a certificate in DER"),
+        (b"0\x82\x01\x00\x02\x01\x03", "password", "does not open"),
+        (b"0\x06" * 4, "location", "holds a certificate that cannot be read"),
     ],
 )
 def test_a_truststore_of_no_use(
@@ -154,6 +158,49 @@ def test_pkcs12_takes_a_library(
     assert "Install this package with its extra 'tls' on the driver" in said
 
 
+def test_a_truststore_in_der_is_read(ca: Certified, tmp_path: Path) -> None:
+    file = written(tmp_path, ssl.PEM_cert_to_DER_cert(ca.certificate_pem))
+    assert authorities(truststore_location=file) == 1
+    assert authorities(truststore_location=file, truststore_type="DER") == 1
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+@pytest.mark.parametrize("prefix", ["kafka.", "schema.registry."])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (lambda pem: pem.replace("\n", r"\n"), "a backslash and an 'n' in place of the ends"),
+        (lambda pem: pem.replace("\n", r"\r\n"), "a backslash and an 'n' in place of the ends"),
+        (lambda pem: base64.b64encode(pem.encode()).decode(), "in base64, as in a Kubernetes"),
+        (lambda pem: base64.encodebytes(f"# our CA\n{pem}".encode()).decode(), "in base64, as in"),
+    ],
+)
+def test_pem_in_another_form_is_refused_with_the_cure(
+    ca: Certified,
+    me: Certified,
+    tmp_path: Path,
+    *,
+    changed: Callable[[str], str],
+    said: str,
+    prefix: str,
+    in_file: bool,
+) -> None:
+    trust, chain, key = map(changed, (ca.certificate_pem, me.certificate_pem, me.key_pem()))
+    given = [{"truststore.certificates": trust}]
+    given += [{"keystore.certificate.chain": chain, "keystore.key": me.key_pem()}]
+    given += [{"keystore.certificate.chain": me.certificate_pem, "keystore.key": key}]
+    if in_file:
+        given = [
+            {f"{store}.location": written(tmp_path, text, store)}
+            for store, text in (("truststore", trust), ("keystore", chain + key))
+        ]
+    for options in given:
+        named = {f"{prefix}ssl.{name}": value for name, value in options.items()}
+        with pytest.raises(ConfigurationError, match=said) as caught:
+            tls_context(TlsSettings.from_settings(Settings(named), prefix))
+        assert named[caught.value.option] not in (ca.certificate_pem, me.certificate_pem)
+
+
 # -- keystores -------------------------------------------------------------------------------------
 
 
@@ -185,6 +232,73 @@ def test_the_password_of_a_key(me: Certified, form: object) -> None:
         found = refusal(**inline(me, key), **options)
         assert found.option == "kafka.ssl.key.password"
         assert said in str(found)
+
+
+# One key by `openssl pkcs8 -topk8 -v1 SCHEME` or `-v2`, with `PASSWORD`; who reads it.
+SCHEMES = {
+    "PBE-SHA1-3DES": (
+        "openssl",
+        "MIGxMBwGCiqGSIb3DQEMAQMwDgQI536SJjTfSPICAggABIGQ72la/lm+5Y53wyFRVRbnrl8IBhoZ/Agc52+kNKWI"
+        "wQ9haD4LIUvNJVIPYXg281Td7jhSyvSVEatYtqdRUU+zsSbUjibkswRhcUgrPEU9q6UuaIO5fgwBd62K7MHX48wZ"
+        "xrE4vW4Z3rcVcZmPM/X2xX+YDGGKb7zNJc4Px9eaF6//oOL0aY9xT8OiXYvXuK3O",
+    ),
+    "PBE-MD5-DES": (
+        "cryptography",
+        "MIGwMBsGCSqGSIb3DQEFAzAOBAgfNFbBcPCk1gICCAAEgZCOJfni2Q97Z7PiGDEcd6mBs/MABQZBwG10nXeO2ZeE"
+        "7/0Hv07wbcBBRCfsh/IN41DcBzs5ey7/KZB4yNU13aO7X0ZrmDnHQt0U2QO/pzdm+CBI5glCcAqld1/bjXxCJcC+"
+        "ftOXIIEeSMczvd12xxmUgwgH2pAQuCHoytNC1GNMWf/l4a1R07uJcPYjRWHLxP4=",
+    ),
+    "PBE-SHA1-RC4-128": (
+        "cryptography",
+        "MIGrMBwGCiqGSIb3DQEMAQEwDgQIQW84s0QzazkCAggABIGK8iSncCtO6XNLvYxctY84o45uymmxloHjeli7TnX4"
+        "M9YnpAM/JFSqRVYShhaXjp3/uV3qrxvayHeHV9egTP51aki9IiR6Ao3hiqSrNblDt4mJeo8nkOr2Hf48Xag5kDwG"
+        "NzHvsLUKgJ7eE+STDXOuTDmRr3Bd57kY07P4Iyj2MsOJzI54y/Zr/9oB",
+    ),
+    "RC2-CBC": (
+        "cryptography",
+        "MIHrMFYGCSqGSIb3DQEFDTBJMCwGCSqGSIb3DQEFDDAfBAhIhmPb1fupbQICCAACARAwDAYIKoZIhvcNAgkFADAZ"
+        "BggqhkiG9w0DAjANAgE6BAheIpUoRiTrqASBkOnJ0u/vk+t+4zIhiCwI/DdJ5OOlIWnTAyvO2+cDLf07FpANeznsF"
+        "PGB0Lbm+4oQj+/u2oUlPxlcw6UBHmRxt7gdhRqQ5eYOpoHpcpVGO4YJQIFoERNbs6lW0AzgBNuFy2m88YHIvgFEk"
+        "ZD2AQTvU+wed13NXUQrx3lDJZTS2e9gMNpPzs76HWr+MM0kCc0z2w==",
+    ),
+    "PBE-SHA1-DES": (
+        "nothing",
+        "MIGwMBsGCSqGSIb3DQEFCjAOBAhUoD8PLFqX0QICCAAEgZBk6eDSS6k3tq+cxkDpZPRZRRMD3bLL9+h52+XHmf1V"
+        "imuX3+2C8vFW8Im+bGOlk4SpXDzF95lqzUFl74CxkNWU6XacSxfQHLCLosDUpl3tLURgZcso1huvks1jmmiq1gMn"
+        "/+RBozGQFnbmrrpcaSab5NXReq+9JociSELxS3SY44af5n73IO7bDPFElmPIJks=",
+    ),
+    "DES-CBC": (
+        "nothing",
+        "Proc-Type: 4,ENCRYPTED\nDEK-Info: DES-CBC,6FBB48F671740821\n\n"
+        "tmR+bP+n75/tElALtE9kpfBaom9hYc5uQcDD3lEXXaAw97IEGgWs3kuhPdVtMcMe\n"
+        "Gv9UxWga4p/fxMSRrrN3gkF7SwBpqolHthiwgp3NGadrn73Z/mxL8UW3V5k3JEQm\n"
+        "PjSNHBGD2RZwWJMJxxw2303QMLnxMYhS1qqmIII5NvQ=",
+    ),
+}
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_older_scheme_is_read_or_named(
+    me: Certified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, in_file: bool
+) -> None:
+    reader, body = SCHEMES[scheme]
+    label = "EC PRIVATE KEY" if ":" in body else "ENCRYPTED PRIVATE KEY"
+    key = f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+    options = inline(me, key)
+    if in_file:
+        options = {"keystore_location": written(tmp_path, me.certificate_pem + key)}
+    right, wrong = ({"key_password": text} for text in (PASSWORD, "wrong"))
+    named, wrong_password = f"is encrypted by {scheme}, which", "does not decrypt the key"
+    # A key that is read is found to be of another certificate.
+    known = "do not match" if reader != "nothing" else named
+    assert known in str(refusal(**options, **right))
+    assert (wrong_password if reader != "nothing" else named) in str(refusal(**options, **wrong))
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    monkeypatch.delattr("cryptography.hazmat.primitives.serialization")
+    without = str(refusal(**options, **right))
+    assert (known if reader == "openssl" else named) in without
+    assert ("with its extra 'tls'" in without) == (reader == "cryptography")
 
 
 def test_a_key_that_belongs_to_another_certificate(ca: Certified, me: Certified) -> None:

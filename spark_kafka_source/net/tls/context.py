@@ -14,7 +14,12 @@ from pathlib import Path
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net.security import TlsSettings
-from spark_kafka_source.net.tls.stores import ClientKey, client_key, trusted_certificates
+from spark_kafka_source.net.tls.stores import (
+    ClientKey,
+    client_key,
+    encrypted_anew,
+    trusted_certificates,
+)
 from spark_kafka_source.options.unknown import if_resembling
 from spark_kafka_source.spelling import as_written
 
@@ -24,6 +29,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 _BROKEN_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 _NEWEST_BY_PROTOCOL = {"TLS": "TLSv1.3", **{name: name for name in _VERSIONS}}
 _CONTEXTS_KEPT = 8
+_MISMATCH = "KEY_VALUES_MISMATCH"
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -188,6 +194,16 @@ def _load_key(context: ssl.SSLContext, key: ClientKey) -> None:
     _load_certificates(
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), key.certificate_option, key.certificates
     )
+    try:
+        _load_chain(context, key)
+    except (ssl.SSLError, ValueError) as error:
+        if key.is_encrypted and getattr(error, "reason", None) != _MISMATCH:
+            _load_key(context, encrypted_anew(key))
+        else:
+            raise _key_refused(key, getattr(error, "reason", None)) from error
+
+
+def _load_chain(context: ssl.SSLContext, key: ClientKey) -> None:
     # Without a function for the password, OpenSSL would ask on the terminal.
     password = key.password.reveal
     descriptor, path = tempfile.mkstemp(suffix=".pem")  # Only this user can read it.
@@ -195,21 +211,16 @@ def _load_key(context: ssl.SSLContext, key: ClientKey) -> None:
         os.close(descriptor)
         Path(path).write_text(key.certificates + key.key.reveal(), "utf-8", errors="replace")
         context.load_cert_chain(path, password=password)
-    except (ssl.SSLError, ValueError) as error:
-        raise _key_refused(key, getattr(error, "reason", None)) from error
     finally:
         Path(path).unlink()
 
 
 def _key_refused(key: ClientKey, reason: str | None) -> ConfigurationError:
-    if reason == "KEY_VALUES_MISMATCH":
+    if reason == _MISMATCH:
         expected = (
             f"Give the key that belongs to the first certificate of '{key.certificate_option}'"
         )
         return ConfigurationError(
             key.key_option, "the key and the certificate do not match", expected
         )
-    if key.is_encrypted:
-        text = f"does not decrypt the key of '{key.key_option}'"
-        return ConfigurationError(key.password_option, text, "Give the key's own password")
     return ConfigurationError(key.key_option, "holds a key that cannot be read", "Give it in PKCS8")

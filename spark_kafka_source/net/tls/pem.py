@@ -1,5 +1,6 @@
 """PEM in files and options: blocks of base64 between two lines (RFC 7468, KIP-651)."""
 
+import binascii
 import re
 from typing import NamedTuple
 
@@ -9,6 +10,27 @@ _BLOCK = (
     r"-----END (?P=label)-----"
 )
 _CERTIFICATES = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
+
+# Schemes that OpenSSL 3 reads only with its provider `legacy`, by object identifiers in DER
+# (RFC 8018, RFC 7292).
+_OLDER_SCHEMES = {
+    "06092a864886f70d010501": "PBE-MD2-DES",
+    "06092a864886f70d010503": "PBE-MD5-DES",
+    "06092a864886f70d010504": "PBE-MD2-RC2-64",
+    "06092a864886f70d010506": "PBE-MD5-RC2-64",
+    "06092a864886f70d01050a": "PBE-SHA1-DES",
+    "06092a864886f70d01050b": "PBE-SHA1-RC2-64",
+    "060a2a864886f70d010c0101": "PBE-SHA1-RC4-128",
+    "060a2a864886f70d010c0102": "PBE-SHA1-RC4-40",
+    "060a2a864886f70d010c0105": "PBE-SHA1-RC2-128",
+    "060a2a864886f70d010c0106": "PBE-SHA1-RC2-40",
+    "06052b0e030207": "DES-CBC",
+    "06082a864886f70d0302": "RC2-CBC",
+    "06082a864886f70d0304": "RC4",
+    "06092b0601040197550102": "BF-CBC",
+}
+_MOST_HEAD_BYTES = 200
+_OLD_HEADER = r"DEK-Info: *(?!AES-|DES-EDE3-|CAMELLIA-|ARIA-)([A-Z0-9-]{1,40}),"
 
 
 class Block(NamedTuple):
@@ -42,6 +64,18 @@ def pem_blocks(text: str) -> list[Block]:
         Block(match["label"], _lines(match["label"], match["body"]))
         for match in re.finditer(_BLOCK, text)
     ]
+
+
+def older_scheme(key: str) -> str | None:
+    """Return the name of the scheme that encrypts a key in PEM, if OpenSSL 3 may not read it."""
+    old = re.search(_OLD_HEADER, key)
+    if old:
+        return old[1]
+    try:
+        head = binascii.a2b_base64(key.split("-----")[2])[:_MOST_HEAD_BYTES].hex()
+    except ValueError:
+        return None
+    return next((name for oid, name in _OLDER_SCHEMES.items() if oid in head), None)
 
 
 def _lines(label: str, body: str) -> str:

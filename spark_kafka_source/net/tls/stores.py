@@ -1,19 +1,25 @@
-"""Certificates and keys: PEM in options or files, and PKCS12 files (KIP-651).
+"""Certificates and keys: PEM in options or files, PKCS12 files (KIP-651), certificates in DER.
 
 A store in Java's own JKS is refused; the error has the command that converts it.
 """
 
+import base64
 import re
 import secrets
-from dataclasses import dataclass
+import ssl
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.extras import install_extra
 from spark_kafka_source.net.security import TlsSettings
-from spark_kafka_source.net.tls.pem import Block, pem_blocks
+from spark_kafka_source.net.tls.pem import Block, older_scheme, pem_blocks
 from spark_kafka_source.options.unknown import if_resembling
 from spark_kafka_source.secret import Secret
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 
 class LibraryMissingError(Exception):
@@ -43,23 +49,36 @@ def pkcs12_blocks(data: bytes, password: Secret) -> tuple[list[Block], Secret]:
     ]
     one_time = Secret(secrets.token_hex(32))
     if store.key is not None:
-        # OpenSSL reads a key only from a file, so it must be encrypted there.
-        key = store.key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.BestAvailableEncryption(one_time.reveal().encode()),
-        )
-        pem.append(key)
+        pem.append(_encrypted(store.key, one_time))
     return pem_blocks(b"".join(pem).decode()), one_time
 
 
+def _encrypted(key: "PrivateKeyTypes", one_time: Secret) -> bytes:
+    """Return the key in PEM. OpenSSL reads it only from a file, so it must be encrypted there."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(one_time.reveal().encode()),
+    )
+
+
+_INSTALL = f"{install_extra('tls')} on the driver and on every executor"
+_READ_BY_CRYPTOGRAPHY = {"PBE-MD5-DES", "PBE-SHA1-RC4-128", "PBE-SHA1-RC2-40", "RC2-CBC"}
 _MOST_BYTES = 16 * 1024 * 1024
 # The first bytes of a file. PEM may have any text before its first block.
-_BEGINNINGS = ((b"\xfe\xed\xfe\xed", "JKS"), (b"\xce\xce\xce\xce", "JCEKS"), (b"\x30", "PKCS12"))
+_SEQUENCE = rb"0(?:[\0-\x80]|\x81.|\x82..|\x83.{3}|\x84.{4})"
+_BEGINNINGS = (
+    (rb"\xfe\xed\xfe\xed", "JKS"),
+    (rb"\xce\xce\xce\xce", "JCEKS"),
+    (_SEQUENCE + rb"\x02\x01\x03", "PKCS12"),  # Its version comes first (RFC 7292, 4).
+    (_SEQUENCE + rb"0", "DER"),
+)
 # Java also reads PKCS12 if the type is JKS, which is Kafka's default.
-_TYPES = ("PEM", "PKCS12", "JKS", "JCEKS")
+_TYPES = ("PEM", "PKCS12", "DER", "JKS", "JCEKS")
 _PATH = r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}"
-_TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS")}
+_TYPES_FOR = {"PEM": ("", "PEM"), "PKCS12": ("", "PKCS12", "JKS"), "DER": ("", "DER")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +139,7 @@ def trusted_certificates(settings: TlsSettings) -> TrustedCertificates | None:
     option = f"{store.name}.certificates"
     if settings.ssl_truststore_certificates:
         _check_inline(store, option)
-        blocks = pem_blocks(settings.ssl_truststore_certificates.reveal())
+        blocks = _blocks(option, settings.ssl_truststore_certificates.reveal())
     elif _is_given(store):
         option, (blocks, _) = store.option, _read_store(store)
     else:
@@ -153,11 +172,53 @@ def client_key(settings: TlsSettings) -> ClientKey | None:
     return _client_key(
         settings,
         chain_option,
-        pem_blocks(chain.reveal()),
+        _blocks(chain_option, chain.reveal()),
         key_option,
-        pem_blocks(key.reveal()),
+        _blocks(key_option, key.reveal()),
         password=settings.ssl_key_password,
     )
+
+
+def encrypted_anew(key: ClientKey) -> ClientKey:
+    """Return a key that OpenSSL does not decrypt, as `cryptography` reads it, with a new password.
+
+    Raises `ConfigurationError` for a wrong password, and by name for a scheme that is not read.
+    """
+    wrong = ConfigurationError(
+        key.password_option,
+        f"does not decrypt the key of '{key.key_option}'",
+        "Give the key's own password",
+    )
+    scheme = older_scheme(key.key.reveal())
+    if scheme is None:
+        raise wrong
+    remedy = "convert the key by 'openssl pkcs8 -topk8 -v2 aes256'"
+    try:
+        pem, one_time = _read_by_cryptography(key)
+        return replace(key, key=pem, password=one_time)
+    except LibraryMissingError:
+        if scheme in _READ_BY_CRYPTOGRAPHY:
+            remedy = f"{_INSTALL}, or {remedy}"
+    except ValueError:  # It does not say whether the password or the scheme is at fault.
+        if scheme in _READ_BY_CRYPTOGRAPHY:
+            raise wrong from None
+    text = f"holds a key that is encrypted by {scheme}, which OpenSSL does not read"
+    raise ConfigurationError(key.key_option, text, remedy[0].upper() + remedy[1:])
+
+
+def _read_by_cryptography(key: ClientKey) -> tuple[Secret, Secret]:
+    """Return the key and its new password. Raises as `pkcs12_blocks` does."""
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise LibraryMissingError from None
+    pem, one_time = key.key.reveal().encode(), Secret(secrets.token_hex(32))
+    try:
+        read = serialization.load_pem_private_key(pem, key.password.reveal().encode())
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from error
+    return Secret(_encrypted(read, one_time).decode()), one_time
 
 
 def _client_key_of_file(store: _Store, settings: TlsSettings) -> ClientKey:
@@ -196,6 +257,26 @@ def _certificates(option: str, blocks: list[Block]) -> str:
     return certificates
 
 
+def _blocks(option: str, text: str) -> list[Block]:
+    """Return the blocks of a text. Raises `ConfigurationError` for PEM in another form."""
+    blocks = pem_blocks(text)
+    if any("\\" in block.text for block in blocks):
+        found = "has a backslash and an 'n' in place of the ends of lines"
+        raise ConfigurationError(option, found, "Give real ends of lines, or spaces")
+    if not blocks and _is_base64(text):
+        found = "is PEM in base64, as in a Kubernetes secret"
+        raise ConfigurationError(option, found, "Decode it once, as by 'base64 -d'")
+    return blocks
+
+
+def _is_base64(data: bytes | str) -> bool:
+    """Whether it is PEM that is encoded in base64."""
+    try:
+        return b"-----BEGIN " in base64.b64decode(data)
+    except ValueError:
+        return False
+
+
 def _is_given(store: _Store) -> bool:
     if not store.location and store.password:
         text = f"has no effect without '{store.option}'"
@@ -218,20 +299,18 @@ def _read_store(store: _Store) -> tuple[list[Block], Secret]:
     data = _read_file(store)
     kind = _kind(data)
     _check_kind(store, kind)
-    if kind == "PEM":
+    if kind in ("PEM", "DER"):
         if store.password:
-            text = "a file in PEM has no password; only a key in it has"
+            text = f"a file in {kind} has no password; only a key in it has"
             prefix = store.name.rpartition(".")[0]
             expected = f"Leave it out; that of a key is '{prefix}.key.password'"
             raise ConfigurationError(f"{store.name}.password", text, expected)
-        return pem_blocks(data.decode("latin-1")), Secret("")
+        text = ssl.DER_cert_to_PEM_cert(data) if kind == "DER" else data.decode("latin-1")
+        return _blocks(store.option, text), Secret("")
     try:
         return pkcs12_blocks(data, store.password)
     except LibraryMissingError:
-        expected = (
-            f"{install_extra('tls')} on the driver and on every executor, or convert the store to "
-            "PEM by 'openssl pkcs12'"
-        )
+        expected = f"{_INSTALL}, or convert the store to PEM by 'openssl pkcs12'"
         text = "PKCS12 needs the library 'cryptography', which is not installed"
         raise ConfigurationError(store.option, text, expected) from None
     except ValueError as error:
@@ -257,8 +336,8 @@ def _read_file(store: _Store) -> bytes:
 
 
 def _kind(data: bytes) -> str | None:
-    kinds = (kind for beginning, kind in _BEGINNINGS if data.startswith(beginning))
-    return next(kinds, "PEM" if b"-----BEGIN " in data else None)
+    kinds = (kind for beginning, kind in _BEGINNINGS if re.match(beginning, data, re.DOTALL))
+    return next(kinds, "PEM" if b"-----BEGIN " in data or _is_base64(data) else None)
 
 
 def _check_kind(store: _Store, kind: str | None) -> None:
@@ -270,7 +349,8 @@ def _check_kind(store: _Store, kind: str | None) -> None:
         text, expected = f"{{}} is a {kind} store, which only Java reads", f"Convert it: {command}"
         raise ConfigurationError(store.option, text, expected, store.shown_location)
     if kind is None:
-        text, expected = "{} is neither PEM nor PKCS12", "Give a file in PEM or PKCS12"
+        text = "{} is neither PEM nor PKCS12 nor a certificate in DER"
+        expected = "Give a file in PEM or PKCS12"
         raise ConfigurationError(store.option, text, expected, store.shown_location)
     if store.type.strip().upper() not in _TYPES_FOR[kind]:
         text, expected = f"found {{}}, but {{}} is in {kind}", f"Give '{kind}', or leave it out"
