@@ -222,7 +222,7 @@ class Connection:
         except OSError as error:
             raise self._lost(error, "waiting for an answer") from error
         except ProtocolError as error:
-            raise self._fail(ProtocolError(f"{self.address}: {error}")) from error
+            raise self._fail(type(error)(f"{self.address}: {error}")) from error
         self._awaited.popleft().response = response
         self._stage = Stage.PROVEN if self._stage >= Stage.SET_UP else Stage.HEARD
         return response

@@ -79,7 +79,7 @@ def _silence(stage: Stage) -> str:
 def _suspicion(tls: TlsSettings | None) -> str:
     """Return what a listener may expect that closes the connection before it answers."""
     if tls is None:
-        expected = f"TLS ('{PROTOCOL_OPTION}')"
+        expected = f"TLS ('{PROTOCOL_OPTION}' SSL or SASL_SSL)"
     elif not tls.has_key:
         expected = "a client certificate ('kafka.ssl.keystore.location')"
     else:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     LocalError,
+    OtherServerError,
     ProtocolError,
     UnsupportedVersionError,
     error_named,
@@ -86,7 +87,10 @@ _SIZE_BYTES = 4
 _CORRELATION_ID_BYTES = 4
 # The first bytes of other protocols, which are then read as the size of a frame.
 _OTHER_PROTOCOLS = (
-    (rb"[\x15\x16]\x03[\x00-\x04]", "this looks like TLS; see 'kafka.security.protocol'"),
+    (
+        rb"[\x15\x16]\x03[\x00-\x04]",
+        "this looks like TLS; set 'kafka.security.protocol' to SSL, or to SASL_SSL with a login",
+    ),
     (rb"HTTP", "this looks like an HTTP server; see 'kafka.bootstrap.servers'"),
     (rb"SSH-", "this looks like an SSH server; see 'kafka.bootstrap.servers'"),
 )
@@ -197,7 +201,7 @@ class Exchange:
         """
         for pattern, meaning in _OTHER_PROTOCOLS:
             if re.match(pattern, prefix):
-                raise ProtocolError(f"the answer begins with {prefix!r}: {meaning}")
+                raise OtherServerError(f"the answer begins with {prefix!r}: {meaning}")
         size = int.from_bytes(prefix, "big", signed=True)
         if not _CORRELATION_ID_BYTES <= size <= self._max_response_bytes:
             expected = f"{_CORRELATION_ID_BYTES} to {self._max_response_bytes}"

@@ -12,7 +12,7 @@ from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from spark_kafka_source.errors import KafkaError, ProtocolError
+from spark_kafka_source.errors import KafkaError, OtherServerError, ProtocolError
 from spark_kafka_source.logs import logger_of
 
 logger = logger_of(__name__)
@@ -25,7 +25,8 @@ class ShortErrors:
     """Leave one frame in the `KafkaError`s of a block. All frames are logged at DEBUG.
 
     Causes are left out as well: the error's text says them. A cause from the user's own code, such
-    as a token provider, stays. A `ProtocolError` keeps all: its frames say which bytes are wrong.
+    as a token provider, stays. A `ProtocolError` keeps all: its frames say which bytes are wrong;
+    not so an `OtherServerError`.
     """
 
     def __enter__(self) -> None:
@@ -38,7 +39,9 @@ class ShortErrors:
         frames: TracebackType | None,
     ) -> None:
         """Shorten the block's `KafkaError`."""
-        if not isinstance(error, KafkaError) or isinstance(error, ProtocolError):
+        if not isinstance(error, KafkaError):
+            return
+        if isinstance(error, ProtocolError) and not isinstance(error, OtherServerError):
             return
         self.hide(error)
         # `format_tb` reads and parses source files, so only where its text is wanted.

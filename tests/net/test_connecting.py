@@ -7,6 +7,7 @@ import pytest
 from spark_kafka_source.errors import (
     BrokerError,
     ConnectionFailedError,
+    OtherServerError,
     ProtocolError,
     UnsupportedVersionError,
     error_named,
@@ -270,7 +271,7 @@ def test_a_broker_that_hangs_up_at_once(broker: MemoryBroker) -> None:
     ("answer", "said"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "looks like an HTTP server"),
-        (b"\x15\x03\x01\x00\x02\x02\x46", "looks like TLS"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "TLS; set 'kafka.security.protocol' to SSL, or to SASL"),
         (b"\x16\x03\x03\x00\x7a\x02", "looks like TLS"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "looks like an SSH server; see 'kafka.bootstrap.servers'"),
         (b"220 mail.example.org\r\n", "an answer of 842149920 bytes is announced"),
@@ -286,6 +287,7 @@ def test_another_server_on_the_port_is_named(
     with pytest.raises(ProtocolError, match=said) as caught:
         connect(broker.address())
     assert str(broker.address()) in str(caught.value)
+    assert isinstance(caught.value, OtherServerError) == ("looks like" in str(caught.value))
 
 
 def test_options_of_the_socket_are_set(broker: MemoryBroker) -> None:

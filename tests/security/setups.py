@@ -4,7 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spark_kafka_source.errors import BootstrapError, BrokerError, ConfigurationError, ProtocolError
+from spark_kafka_source.errors import (
+    BootstrapError,
+    BrokerError,
+    ConfigurationError,
+    OtherServerError,
+)
 from spark_kafka_source.net import AuthenticationError, TlsError
 from spark_kafka_source.producer import TransactionAbortableError
 from spark_kafka_source.testing import LocalKafka
@@ -166,7 +171,7 @@ SETUPS = [
     Setup(
         "a TLS port, spoken to in plaintext",
         lambda bench: bench.at("SSL"),
-        ProtocolError,
+        OtherServerError,
         ("this looks like TLS", "kafka.security.protocol"),
         2,
     ),
@@ -194,7 +199,7 @@ SETUPS = [
     Setup(
         "a SASL_SSL port, with SASL alone",
         lambda bench: options_of(bench.kafka, "SASL_PLAINTEXT", "PLAIN") | bench.at("SASL_SSL"),
-        ProtocolError,
+        OtherServerError,
         ("this looks like TLS", "kafka.security.protocol"),
         2,
     ),
@@ -208,7 +213,7 @@ SETUPS = [
     Setup(
         "an HTTP server",
         lambda bench: {},
-        ProtocolError,
+        OtherServerError,
         ("looks like an HTTP server", "kafka.bootstrap.servers"),
         2,
         server=lambda bench: says(HTTP),
@@ -224,7 +229,7 @@ SETUPS = [
     Setup(
         "an SSH server",
         lambda bench: {},
-        ProtocolError,
+        OtherServerError,
         ("looks like an SSH server", "kafka.bootstrap.servers"),
         2,
         server=lambda bench: says(SSH, first=True),

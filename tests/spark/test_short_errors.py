@@ -15,7 +15,9 @@ from pyspark.util import try_simplify_traceback
 from spark_kafka_source.errors import (
     ConfigurationError,
     ConnectionFailedError,
+    KafkaError,
     KafkaTimeoutError,
+    OtherServerError,
     ProtocolError,
 )
 from spark_kafka_source.spark.redaction import hiding
@@ -49,10 +51,11 @@ def fails(error: Exception, cause: Exception | None = None) -> None:
     deep(20, error, cause)
 
 
-def test_frames_and_our_own_causes_are_left_out() -> None:
-    error, cause = KafkaTimeoutError("what matters"), ConnectionFailedError("its cause")
+@pytest.mark.parametrize("kind", [KafkaTimeoutError, OtherServerError])
+def test_frames_and_our_own_causes_are_left_out(kind: type[KafkaError]) -> None:
+    error, cause = kind("what matters"), ConnectionFailedError("its cause")
     text = shown(lambda: fails(error, cause))
-    assert text.rstrip().endswith("KafkaTimeoutError: what matters")
+    assert text.rstrip().endswith(f"{kind.__name__}: what matters")
     assert "its cause" not in text
     assert text.count("in deep") == 1
 
