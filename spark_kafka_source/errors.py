@@ -312,10 +312,6 @@ class ProtocolError(RemoteError):
     """Received bytes that break Kafka's protocol."""
 
 
-class OtherServerError(ProtocolError):
-    """Received bytes of another protocol: the port is another server's, or speaks TLS."""
-
-
 class BrokerError(RemoteError):
     """A broker answered with an error code.
 

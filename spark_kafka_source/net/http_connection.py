@@ -1,14 +1,28 @@
-"""One connection to one HTTP/1.1 server, kept for later requests."""
+"""One connection to one HTTP/1.1 server, kept for later requests, through the environment's proxy.
 
+`urllib.request` opens a connection for each request, and its timeouts begin anew with each byte: so
+only its choice of a proxy is used.
+"""
+
+import base64
 import http.client
+import ipaddress
+import re
 import socket
 import ssl
+import urllib.request
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import cast
+from urllib.parse import unquote_to_bytes
 
-from spark_kafka_source.errors import ConnectionFailedError, KafkaError, ProtocolError
+from spark_kafka_source.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    KafkaError,
+    ProtocolError,
+)
 from spark_kafka_source.forks import OwnProcess
 from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.broker_history import BrokerHistory
@@ -23,6 +37,13 @@ from spark_kafka_source.net.tls.failures import Peer, tls_failure
 
 # For headers, which the standard library limits as well, and for the sizes of chunks.
 _BESIDE_BODY_BYTES = 256 * 1024
+_PROXY = (
+    r"(?:(?i:http)://)?(?:(?P<user>[^/?#:]*)(?::(?P<password>[^/?#]*))?@)?"
+    r"(?P<host>\[[^\]@/]+\]|[^:/?#@\[\]\s]+)(?::(?P<port>[0-9]{1,5}))?/?"
+)
+_PROXY_EXPECTED = "Give 'http://host:port', with a login 'http://user:password@host:port'"
+_MAY_HEAL = (408, 429)
+_PROXY_LOGIN = 407
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +68,53 @@ class HttpAnswer:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy, and the variable of the environment that names it. The headers have its login."""
+
+    option: str
+    address: Address
+    headers: Mapping[str, str] = field(repr=False)
+
+    def refusal(self, server: Address, status: int) -> KafkaError:
+        """Return the error for a proxy that does not connect to a server."""
+        said = f"{self.address} answers with status {status} when asked for {server}"
+        if status >= 500 or status in _MAY_HEAL:
+            return ConnectionFailedError(f"the proxy {said} ('{self.option}')")
+        expected = f"{_PROXY_EXPECTED}, or name the server in 'NO_PROXY'"
+        return ConfigurationError(self.option, f"the proxy {said}", expected)
+
+
+def proxy_for(server: Address, *, tls: bool) -> Proxy | None:
+    """Return the proxy for a server by `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, as urllib does.
+
+    There is none for this machine. Raises `ConfigurationError`, which shows nothing of the value.
+    """
+    scheme = "https" if tls else "http"
+    url = urllib.request.getproxies().get(scheme)
+    if not url or is_loopback(server.host) or urllib.request.proxy_bypass(str(server)):
+        return None
+    option, match = f"{scheme.upper()}_PROXY", re.fullmatch(_PROXY, url.strip())
+    port = int(match["port"] or 80) if match else 0
+    if match is None or not 0 < port < 65536:
+        raise ConfigurationError(option, "is not the address of a proxy", _PROXY_EXPECTED)
+    headers = {}
+    if match["user"]:
+        login = unquote_to_bytes(f"{match['user']}:{match['password'] or ''}")
+        headers["Proxy-Authorization"] = f"Basic {base64.b64encode(login).decode()}"
+    return Proxy(option, Address(match["host"].strip("[]"), port), headers)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the name or address is this machine's, so that nothing leaves it."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class HttpConnection:
-    """A connection that is made with the first request. It follows no redirection and no proxy.
+    """A connection that is made with the first request. It follows no redirection.
 
     Only one thread at a time may use it. Without `tls` it is plain HTTP. `peer` is the server's
     name in texts. A body of more than `most_bytes` is refused.
@@ -60,6 +126,7 @@ class HttpConnection:
         self.address = address
         self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
         self._history = BrokerHistory()
+        self._proxy: Proxy | None = None
         self._target: tuple[object, ...] = ()
         self._socket: socket.socket | None = None
         self._process = OwnProcess("connection")
@@ -70,11 +137,19 @@ class HttpConnection:
         usual = 80 if self._tls is None else 443
         return str(self.address).removesuffix(f":{usual}")
 
+    @property
+    def where(self) -> str:
+        """The server's address, and the proxy's if one was used."""
+        if self._proxy is None:
+            return str(self.address)
+        return f"{self.address} through the proxy {self._proxy.address} ('{self._proxy.option}')"
+
     def ask(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
         """Send a request, and return its answer, whatever its status.
 
         Raises `ConnectionFailedError`, `RequestTimeoutError`, `TlsError`, `ProtocolError` for an
-        answer that is too long, and `ConfigurationError` for settings that TLS cannot use.
+        answer that is too long, and `ConfigurationError` for settings that TLS cannot use and for a
+        proxy that is not one or refuses.
         """
         self._process.check()
         kept = self._socket
@@ -86,7 +161,7 @@ class HttpConnection:
                 self.close()
         self.close()
         try:
-            connected = self._connect(deadline)
+            connected = self.connect(deadline)
             return self._exchange(connected, request, deadline)
         except ConnectionError as error:
             raise self._failed(error) from error
@@ -104,22 +179,43 @@ class HttpConnection:
             with suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
 
-    def _connect(self, deadline: Deadline) -> socket.socket:
-        with closing(ConnectAttempts(self.address, {}, self._history, deadline)) as attempts:
-            connected, self._target = attempts.next()
+    def connect(self, deadline: Deadline) -> socket.socket:
+        """Connect before the first request, with a deadline of its own. Raises as `ask` does."""
+        proxy = self._proxy = proxy_for(self.address, tls=self._tls is not None)
+        where = proxy.address if proxy else self.address
+        try:
+            with closing(ConnectAttempts(where, {}, self._history, deadline)) as attempts:
+                connected, self._target = attempts.next()
+        except ConnectionFailedError as error:
+            if proxy is None:
+                raise
+            raise ConnectionFailedError(f"{self.where}: {error}") from error
         try:
             if self._tls is not None:
+                if proxy is not None:
+                    self._tunnel(connected, proxy, deadline)
                 connected = secured = start_tls(connected, self._tls, self.address.host)
                 set_timeout(connected, deadline)
                 secured.do_handshake()
         except BaseException as error:
             # No request may be sent on this socket without TLS.
             connected.close()
-            if isinstance(error, OSError):
+            if isinstance(error, OSError | http.client.HTTPException):
                 raise self._failed(error) from error
             raise
         self._socket = connected
         return connected
+
+    def _tunnel(self, connected: socket.socket, proxy: Proxy, deadline: Deadline) -> None:
+        """Ask the proxy for a connection to the server."""
+        bounded = BoundedSocket(connected, _BESIDE_BODY_BYTES, deadline)
+        connection = http.client.HTTPConnection(str(proxy.address))
+        connection.sock = cast(socket.socket, bounded)
+        headers = {"Host": str(self.address), **proxy.headers}
+        connection.request("CONNECT", str(self.address), headers=headers)
+        with connection.getresponse() as response:
+            if not 200 <= response.status < 300:
+                raise proxy.refusal(self.address, response.status)
 
     def _exchange(
         self, connected: socket.socket, request: HttpRequest, deadline: Deadline
@@ -134,12 +230,15 @@ class HttpConnection:
             connection = http.client.HTTPConnection(str(self.address))
             # The type checker expects a socket. `BoundedSocket` has all methods that are called.
             connection.sock = cast(socket.socket, bounded)
-            headers = {"Host": self.host, **request.headers}
-            connection.request(request.method, request.target, request.body, headers)
+            target, headers = request.target, {"Host": self.host, **request.headers}
+            if self._proxy is not None and self._tls is None:
+                target, headers = f"http://{self.host}{target}", {**headers, **self._proxy.headers}
+            connection.request(request.method, target, request.body, headers)
             with connection.getresponse() as response:
                 answer = self._read(response)
                 is_over = response.will_close
-        except (OSError, http.client.HTTPException) as error:
+        # The standard library raises ValueError for a chunk of a negative size.
+        except (OSError, http.client.HTTPException, ValueError) as error:
             if bounded.was_too_long:
                 raise self._too_long() from error
             if isinstance(error, ConnectionError):
@@ -149,6 +248,8 @@ class HttpConnection:
             if is_over:
                 self.close()
         self._history.answered(self._target)
+        if self._proxy is not None and answer.status == _PROXY_LOGIN:
+            raise self._proxy.refusal(self.address, answer.status)
         return answer
 
     def _read(self, response: http.client.HTTPResponse) -> HttpAnswer:
@@ -165,7 +266,7 @@ class HttpConnection:
         return HttpAnswer(response.status, named, body)
 
     def _too_long(self) -> ProtocolError:
-        return ProtocolError(f"{self.address}: an answer of more than {self._most_bytes} bytes")
+        return ProtocolError(f"{self.where}: an answer of more than {self._most_bytes} bytes")
 
     def _failed(self, error: Exception) -> KafkaError:
         """Close the connection.
@@ -175,7 +276,7 @@ class HttpConnection:
         self.close()
         self._history.failed(self._target)
         if isinstance(error, TimeoutError):
-            return RequestTimeoutError(f"{self.address}: timed out waiting for an answer")
+            return RequestTimeoutError(f"{self.where}: timed out waiting for an answer")
         if isinstance(error, ssl.SSLError) and self._tls is not None:
             failure = tls_failure(error, self.address, self._tls, self._peer)
             if failure is not None:
@@ -183,4 +284,4 @@ class HttpConnection:
         text = getattr(error, "strerror", None) or str(error)
         if not isinstance(error, OSError):
             text = f"no complete HTTP answer ({type(error).__name__})"
-        return ConnectionFailedError(f"{self.address}: {text}")
+        return ConnectionFailedError(f"{self.where}: {text}")

@@ -24,6 +24,7 @@ from spark_kafka_source.protocol.declaration import (
 from spark_kafka_source.protocol.exchange import (
     MAX_RESPONSE_BYTES,
     Exchange,
+    OtherServerError,
     RequestHeader,
     ResponseHeader,
     request_header_version,
@@ -40,6 +41,7 @@ __all__ = [
     "ZERO_UUID",
     "Exchange",
     "Message",
+    "OtherServerError",
     "Records",
     "RecordsInPieces",
     "Request",

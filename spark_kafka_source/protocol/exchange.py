@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
     LocalError,
-    OtherServerError,
     ProtocolError,
     UnsupportedVersionError,
     error_named,
@@ -102,6 +101,10 @@ class _Expected(NamedTuple):
     correlation_id: int
     version: int
     request_type: type[Request[Any]]
+
+
+class OtherServerError(ProtocolError):
+    """Received bytes of another protocol: the port is another server's, or speaks TLS."""
 
 
 class Exchange:

@@ -208,7 +208,6 @@ class RegistryClient:
         # Each url gets two turns before the deadline, even if another url never answers.
         share_ms = max(1, deadline.timeout_ms // (2 * len(self._servers)))
         for server in list(self._servers):
-            where = str(server.url.address)
             try:
                 answer = server.ask(question, deadline.within_ms(share_ms))
             except KafkaError as error:
@@ -216,6 +215,7 @@ class RegistryClient:
                     raise
                 failures.append(str(error))
                 continue
+            where = server.where
             if may_heal(answer.status):
                 failures.append(f"{where}: {status_and_message(answer, self.config)}")
                 continue

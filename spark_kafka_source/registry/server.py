@@ -58,6 +58,11 @@ class RegistryServer:
         self._is_to_close = False
         self._authorization = config.authorization(url)
 
+    @property
+    def where(self) -> str:
+        """The address for texts, and the proxy's if one was used."""
+        return self._connection.where
+
     def ask(self, question: Question, deadline: Deadline) -> HttpAnswer:
         """Return the answer, after redirections on the same server.
 

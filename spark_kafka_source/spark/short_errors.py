@@ -12,8 +12,9 @@ from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from spark_kafka_source.errors import KafkaError, OtherServerError, ProtocolError
+from spark_kafka_source.errors import KafkaError, ProtocolError
 from spark_kafka_source.logs import logger_of
+from spark_kafka_source.protocol import OtherServerError
 
 logger = logger_of(__name__)
 

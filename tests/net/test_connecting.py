@@ -7,7 +7,6 @@ import pytest
 from spark_kafka_source.errors import (
     BrokerError,
     ConnectionFailedError,
-    OtherServerError,
     ProtocolError,
     UnsupportedVersionError,
     error_named,
@@ -21,7 +20,7 @@ from spark_kafka_source.net import (
     RequestTimeoutError,
 )
 from spark_kafka_source.net.broker_history import BrokerHistory
-from spark_kafka_source.protocol import Versions
+from spark_kafka_source.protocol import OtherServerError, Versions
 from spark_kafka_source.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,

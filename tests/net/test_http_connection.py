@@ -2,14 +2,14 @@
 
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from spark_kafka_source.errors import ConnectionFailedError, ProtocolError
+from spark_kafka_source.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from spark_kafka_source.net import (
     Address,
     Deadline,
@@ -17,8 +17,10 @@ from spark_kafka_source.net import (
     RequestTimeoutError,
     TlsError,
     TlsSettings,
+    http_connection,
+    parse_addresses,
 )
-from spark_kafka_source.net.http_connection import HttpConnection, HttpRequest
+from spark_kafka_source.net.http_connection import HttpConnection, HttpRequest, proxy_for
 from spark_kafka_source.secret import Secret
 from tools.certificates import Certified
 from tools.ports import LOOPBACK, black_hole, refused_port
@@ -141,7 +143,14 @@ def test_an_answer_has_so_many_bytes_at_most(answer: bytes) -> None:
         connection.close()
 
 
-@pytest.mark.parametrize("answer", [b"\0" * 9, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\0" * 9,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhi",
+    ],
+)
 def test_an_answer_that_is_not_whole(answer: bytes) -> None:
     refused = pytest.raises(ConnectionFailedError, match="no complete HTTP answer")
     with serving([answer]) as server, refused:
@@ -182,3 +191,178 @@ def test_tls_that_cannot_be_sends_nothing(server: Certified, tmp_path: Path) -> 
 )
 def test_the_usual_port_is_not_said(address: Address, tls: TlsSettings | None, host: str) -> None:
     assert connection_to(address, tls).host == host
+
+
+# -- proxies ---------------------------------------------------------------------------------------
+
+ELSEWHERE = Address("registry.invalid", 8081)
+
+
+@pytest.fixture
+def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that sets the variables of proxies, and no others."""
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+    def proxied(**variables: str) -> None:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return proxied
+
+
+@pytest.mark.parametrize(
+    ("variables", "server", "found"),
+    [
+        ({}, "r:8081", None),
+        ({"HTTP_PROXY": "http://p:3128/"}, "r:8081", "p:3128"),
+        ({"http_proxy": "p"}, "r:8081", "p:80"),
+        ({"HTTP_PROXY": "http://[::2]:3128"}, "r:8081", "[::2]:3128"),
+        ({"HTTPS_PROXY": "http://p:3128"}, "r:8081", None),
+        ({"HTTP_PROXY": "http://p:3128"}, "localhost:8081", None),
+        ({"HTTP_PROXY": "http://p:3128"}, "127.0.0.2:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "*"}, "r:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "x, r"}, "r:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "r:8081"}, "r:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "r:8082"}, "r:8081", "p:3128"),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": ".a.b"}, "r.a.b:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "a.b"}, "r.a.b:8081", None),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "a.b"}, "ra.b:8081", "p:3128"),
+    ],
+)
+def test_the_proxy_for_a_server(
+    proxied: Callable[..., None], variables: dict[str, str], server: str, found: str | None
+) -> None:
+    proxied(**variables)
+    (address,) = parse_addresses(server)
+    proxy = proxy_for(address, tls=False)
+    assert (None if proxy is None else str(proxy.address)) == found
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http:/me:canary@p:3128",
+        "http://me:ca/nary@p:3128",
+        "http://me:can#ary@p:3128",
+        "https://me:canary@p:3128",
+        "socks5://me:canary@p:3128",
+        "http://me:canary@p:0",
+        "http://me:canary@p:99999",
+        "http://me:canary@",
+        "me:canary",
+    ],
+)
+def test_a_proxy_that_is_none_is_refused_without_its_password(
+    proxied: Callable[..., None], url: str
+) -> None:
+    proxied(HTTPS_PROXY=url)
+    with pytest.raises(ConfigurationError, match="Option 'HTTPS_PROXY': is not the address") as no:
+        proxy_for(ELSEWHERE, tls=True)
+    assert "nary" not in f"{no.value}{no.value!r}{no.value.__cause__}"
+
+
+def test_http_through_a_proxy(proxied: Callable[..., None]) -> None:
+    with serving([ANSWER, ANSWER]) as proxy:
+        proxied(HTTP_PROXY=f" HTTP://me:p%40s@s@{proxy.address}")
+        connection = connection_to(ELSEWHERE)
+        assert connection.ask(GET, soon()).body == b"hi"
+        assert connection.ask(POST, soon()).body == b"hi"
+        connection.close()
+    for request in proxy.asked[0]:
+        assert request.split()[1].startswith(b"http://registry.invalid:8081/a")
+        assert b"\r\nHost: registry.invalid:8081\r\n" in request
+        assert b"\r\nProxy-Authorization: Basic bWU6cEBzQHM=\r\n" in request
+
+
+def test_https_through_a_proxy(
+    server: Certified, tmp_path: Path, proxied: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy sees neither the request nor its headers, and the server no login of the proxy."""
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        link, _ = listener.accept()
+        link.settimeout(WAIT_SECONDS)
+        asked.append(_request(link))
+        link.sendall(b"HTTP/1.1 200 Connected\r\nX: y\r\n\r\n")
+        with context.wrap_socket(link, server_side=True) as secured:
+            for _ in range(2):
+                asked.append(_request(secured))
+                secured.sendall(ANSWER)
+
+    context = server.server_context(tmp_path)
+    tls = TlsSettings(ssl_truststore_certificates=Secret(server.certificate_pem))
+    # The certificate is of this machine, for which no proxy is asked otherwise.
+    monkeypatch.setattr(http_connection, "is_loopback", lambda _: False)
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        proxied(HTTPS_PROXY=f"http://me:canary@{LOOPBACK}:{port}")
+        connection = connection_to(Address("localhost", 8081), tls)
+        assert [connection.ask(GET, soon()).body for _ in range(2)] == [b"hi", b"hi"]
+        connection.close()
+        thread.join(WAIT_SECONDS)
+    assert asked[0].startswith(b"CONNECT localhost:8081 HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic bWU6Y2FuYXJ5\r\n" in asked[0]
+    assert b"X-Token" not in asked[0]
+    assert [b"X-Token: canary\r\n" in each for each in asked[1:]] == [True, True]
+    assert not any(b"Proxy" in each for each in asked[1:])
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (b"HTTP/1.1 407 Log in\r\n\r\n", ConfigurationError, "with status 407 when asked for"),
+        (b"HTTP/1.1 403 No\r\n\r\n", ConfigurationError, "or name the server in 'NO_PROXY'"),
+        (b"HTTP/1.1 502 Bad\r\n\r\n", ConnectionFailedError, "with status 502 when asked for"),
+        (b"", ConnectionFailedError, "closed connection without response"),
+        (b"\0" * 9, ConnectionFailedError, "no complete HTTP answer"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, ConnectionFailedError, "no complete|closed"),
+    ],
+    ids=["login", "denied", "gateway", "hangs up", "no HTTP", "endless"],
+)
+def test_a_proxy_that_refuses(
+    proxied: Callable[..., None], answer: bytes, kind: type[Exception], said: str
+) -> None:
+    with serving([answer]) as proxy:
+        proxied(HTTPS_PROXY=f"http://me:canary@{proxy.address}")
+        with pytest.raises(kind, match=said) as caught:
+            connection_to(ELSEWHERE, TlsSettings()).ask(GET, soon())
+    assert "canary" not in f"{caught.value}{caught.value!r}"
+    assert proxy.asked[0][0].startswith(b"CONNECT registry.invalid:8081 ")
+
+
+@pytest.mark.parametrize("tls", [None, TlsSettings()])
+@pytest.mark.parametrize("piece", [b"", b"X"], ids=["silent", "a byte at a time"])
+def test_the_deadline_is_for_the_whole_exchange(
+    proxied: Callable[..., None], piece: bytes, tls: TlsSettings | None
+) -> None:
+    def serve() -> None:
+        link, _ = listener.accept()
+        with link, suppress(OSError):
+            link.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not over.wait(0.01):
+                link.sendall(piece)
+
+    over = threading.Event()
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        proxy = f"{LOOPBACK}:{listener.getsockname()[1]}"
+        proxied(HTTP_PROXY=proxy, HTTPS_PROXY=proxy)
+        said = f"{ELSEWHERE} through the proxy {proxy} .'HTTPS?_PROXY'.: timed out"
+        with pytest.raises(RequestTimeoutError, match=said):
+            connection_to(ELSEWHERE, tls).ask(GET, Deadline.after_ms(300))
+        over.set()
+        thread.join(WAIT_SECONDS)
+
+
+def test_no_proxy_there(proxied: Callable[..., None]) -> None:
+    with refused_port() as port:
+        proxied(HTTP_PROXY=f"http://me:canary@{LOOPBACK}:{port}")
+        said = f"{ELSEWHERE} through the proxy {LOOPBACK}:{port} .'HTTP_PROXY'.: .*refused"
+        with pytest.raises(ConnectionFailedError, match=said):
+            connection_to(ELSEWHERE).ask(GET, soon())

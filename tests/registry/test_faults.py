@@ -385,6 +385,24 @@ def test_redirections_come_to_an_end(registry: TestRegistry, client: RegistryCli
     assert len(registry.asked) == 6
 
 
+# -- proxies ---------------------------------------------------------------------------------------
+
+
+def test_a_proxy_of_the_environment_is_asked(
+    registry: TestRegistry, client_of: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", registry.url.replace("//", f"//me:{CANARY}@"))
+    client = client_of("http://registry.invalid:8081/x")
+    registry.on("http://registry.invalid:8081/x/schemas/ids/7", schema())
+    assert client.schema(7) == LONG
+    registry.on("*", error(403))
+    through = registry.url.removeprefix("http://")
+    said = f"registry.invalid:8081 through the proxy {through} .'HTTP_PROXY'.: the schema with the"
+    with pytest.raises(RegistryDeniedError, match=said) as caught:
+        client.schema(8)
+    assert CANARY not in str(caught.value)
+
+
 # -- TLS -------------------------------------------------------------------------------------------
 
 

@@ -4,14 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spark_kafka_source.errors import (
-    BootstrapError,
-    BrokerError,
-    ConfigurationError,
-    OtherServerError,
-)
+from spark_kafka_source.errors import BootstrapError, BrokerError, ConfigurationError
 from spark_kafka_source.net import AuthenticationError, TlsError
 from spark_kafka_source.producer import TransactionAbortableError
+from spark_kafka_source.protocol import OtherServerError
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.certificates import CertificateAuthority
 from spark_kafka_source.testing.ports import free_ports

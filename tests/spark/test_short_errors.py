@@ -17,9 +17,9 @@ from spark_kafka_source.errors import (
     ConnectionFailedError,
     KafkaError,
     KafkaTimeoutError,
-    OtherServerError,
     ProtocolError,
 )
+from spark_kafka_source.protocol import OtherServerError
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.short_errors import ShortErrors, short_errors
 from tests.spark_session import Run

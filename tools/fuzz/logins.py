@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.net.http_connection import HttpConnection
 from spark_kafka_source.net.sasl import AuthenticationError, Token, token_endpoint
 from spark_kafka_source.net.sasl import scram as rfc5802
 from spark_kafka_source.net.sasl.jaas import parse_jaas
@@ -57,10 +58,10 @@ def _hear(mechanism: Mechanism, data: bytes) -> None:
 def token_answers(data: bytes) -> None:
     """A token endpoint's answers by HTTP."""
     ours, theirs = socket.socketpair()
-    with theirs:
+    with ours, theirs:
         theirs.sendall(data[:_MOST_BYTES])
         theirs.shutdown(socket.SHUT_WR)
-        with replaced(token_endpoint, "_open", lambda _: ours):
+        with replaced(HttpConnection, "connect", lambda *_: ours):
             _refusing(lambda: token_endpoint.request_token(_ENDPOINT))
 
 

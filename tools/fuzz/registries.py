@@ -27,7 +27,7 @@ def registry_answers(data: bytes) -> None:
         theirs.sendall(data[:_MOST_BYTES])
         theirs.shutdown(socket.SHUT_WR)
         server = RegistryServer(_CONFIG.urls[0], _CONFIG)
-        with replaced(HttpConnection, "_connect", lambda *_: ours):
+        with replaced(HttpConnection, "connect", lambda *_: ours):
             try:
                 _read(server)
             except (RegistryError, SchemaError, ConnectionFailedError) as error:

@@ -1,28 +1,33 @@
 """Tokens for client credentials, https://www.rfc-editor.org/rfc/rfc6749#section-4.4 (KIP-768)."""
 
 import base64
-import http.client
-import ipaddress
-import socket
-import ssl
 import time
 from collections.abc import Callable
-from typing import cast
-from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
+from contextlib import closing
+from http import HTTPStatus
+from urllib.parse import quote_plus, urlencode, urlsplit
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ConfigurationError, KafkaError, ProtocolError
+from spark_kafka_source.net.address import Address
 from spark_kafka_source.net.deadline import Deadline
-from spark_kafka_source.net.http_answer import BoundedSocket, json_object, set_timeout
+from spark_kafka_source.net.http_answer import json_object
+from spark_kafka_source.net.http_connection import (
+    HttpAnswer,
+    HttpConnection,
+    HttpRequest,
+    is_loopback,
+)
 from spark_kafka_source.net.sasl.errors import AuthenticationError, TokenUnavailableError
 from spark_kafka_source.net.sasl.logins import TokenEndpoint
 from spark_kafka_source.net.sasl.tokens import MECHANISM, URL_OPTION, Token
+from spark_kafka_source.net.security import TlsSettings
+from spark_kafka_source.net.tls.failures import Peer, TlsError
 from spark_kafka_source.secret import Secret
 
 MAXIMUM_RESPONSE_BYTES = 256 * 1024
 """Limit for an answer's body. One with a token has a few kilobytes."""
 
-# Limit with headers and the sizes of chunks.
-_MAXIMUM_ANSWER_BYTES = 4 * MAXIMUM_RESPONSE_BYTES
+
 _MAXIMUM_LIFETIME_SECONDS = 366 * 24 * 3600
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _MAY_HEAL = frozenset({408, 429, 500, 502, 503, 504})
@@ -39,6 +44,9 @@ _OAUTH_ERRORS = frozenset(
 )
 _LOOK_AT_CREDENTIALS = f"Check the client's id, secret and scope, and '{URL_OPTION}'"
 _LOOK_AT_URL = f"Check '{URL_OPTION}', and that it can be reached from here"
+_LOOK_AT_TLS = f"Check '{URL_OPTION}', or name its authority by SSL_CERT_FILE in the environment"
+# `_LOOK_AT_TLS` takes the place of the advice for a registry or a broker.
+_PEER = Peer("token endpoint", "", "")
 
 
 def token_endpoint_url(url: str) -> str:
@@ -55,7 +63,9 @@ def token_endpoint_url(url: str) -> str:
         raise _refused_url("is not a URL of a token endpoint")
     if parts.username is not None or parts.password is not None:
         raise _refused_url("holds a user name or a password")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts)):
+    if parts.scheme != "https" and not (
+        parts.scheme == "http" and is_loopback(parts.hostname or "")
+    ):
         raise _refused_url("is not https, so that the client's secret could be read on its way")
     return url
 
@@ -87,53 +97,29 @@ def request_token(
 
 def _request_once(endpoint: TokenEndpoint, clock: Callable[[], float]) -> Token:
     try:
-        with _open(endpoint) as connected:
-            status, body = _exchange(connected, endpoint)
-    except ssl.SSLCertVerificationError as error:
-        raise AuthenticationError(
-            MECHANISM,
-            f"the token endpoint's certificate is not trusted: {error.verify_message}",
-            f"Check '{URL_OPTION}', or name its authority by SSL_CERT_FILE in the environment",
-        ) from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        # The standard library raises ValueError for a name or a header that cannot be encoded.
-        raise TokenUnavailableError(
-            MECHANISM, f"the token endpoint did not answer: {type(error).__name__}", _LOOK_AT_URL
-        ) from None
-    return _token(status, body, clock())
+        answer = _answer(endpoint)
+    except TlsError as error:
+        raise AuthenticationError(MECHANISM, error.found, _LOOK_AT_TLS) from None
+    except ProtocolError:
+        raise _no_token(f"an answer of more than {MAXIMUM_RESPONSE_BYTES} bytes") from None
+    except KafkaError as error:
+        if not error.has_remedy:
+            raise
+        text = f"the token endpoint did not answer: {error}"
+        raise TokenUnavailableError(MECHANISM, text, _LOOK_AT_URL) from None
+    return _token(answer, clock())
 
 
-def _open(endpoint: TokenEndpoint) -> socket.socket:
+def _answer(endpoint: TokenEndpoint) -> HttpAnswer:
     parts = urlsplit(endpoint.url)
-    host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme]
-    connected = socket.create_connection((host, port), timeout=endpoint.connect_timeout_ms / 1000)
-    if parts.scheme == "http":
-        return connected
-    try:
-        context = ssl.create_default_context()
-        return context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
-    except BaseException:
-        connected.close()
-        raise
-
-
-def _exchange(connected: socket.socket, endpoint: TokenEndpoint) -> tuple[int, bytes]:
-    deadline = Deadline.after_ms(endpoint.read_timeout_ms)
-    if isinstance(connected, ssl.SSLSocket):
-        set_timeout(connected, deadline)
-        connected.do_handshake()
-    parts = urlsplit(endpoint.url)
+    address = Address(parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme])
+    tls = TlsSettings() if parts.scheme == "https" else None
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    # The socket is connected already, so neither a redirection nor a proxy can change its target.
-    connection = http.client.HTTPConnection(parts.netloc)
-    # The type checker expects a socket. `BoundedSocket` has all methods that are called.
-    connection.sock = cast(socket.socket, BoundedSocket(connected, _MAXIMUM_ANSWER_BYTES, deadline))
-    connection.request("POST", target, _form(endpoint), _headers(endpoint))
-    with connection.getresponse() as response:
-        body = response.read(MAXIMUM_RESPONSE_BYTES + 1)
-        if response.length and len(body) <= MAXIMUM_RESPONSE_BYTES:
-            raise http.client.IncompleteRead(b"")
-        return response.status, body
+    request = HttpRequest("POST", target, _headers(endpoint), _form(endpoint))
+    connection = HttpConnection(address, tls, _PEER, most_bytes=MAXIMUM_RESPONSE_BYTES)
+    with closing(connection):
+        connection.connect(Deadline.after_ms(endpoint.connect_timeout_ms))
+        return connection.ask(request, Deadline.after_ms(endpoint.read_timeout_ms))
 
 
 def _form(endpoint: TokenEndpoint) -> bytes:
@@ -154,15 +140,13 @@ def _headers(endpoint: TokenEndpoint) -> dict[str, str]:
     }
 
 
-def _token(status: int, body: bytes, now_seconds: float) -> Token:
-    if len(body) > MAXIMUM_RESPONSE_BYTES:
-        raise _no_token(f"an answer of more than {MAXIMUM_RESPONSE_BYTES} bytes")
-    answer = json_object(body)
+def _token(answered: HttpAnswer, now_seconds: float) -> Token:
+    status, answer = answered.status, json_object(answered.body)
     if status in _MAY_HEAL:
         raise TokenUnavailableError(
             MECHANISM, f"the token endpoint answered with status {status}", _LOOK_AT_URL
         )
-    if status != http.HTTPStatus.OK:
+    if status != HTTPStatus.OK:
         error = answer.get("error")
         named = f" and {error}" if isinstance(error, str) and error in _OAUTH_ERRORS else ""
         raise AuthenticationError(
@@ -215,14 +199,6 @@ def _claims(token: str) -> dict[str, object]:
         return json_object(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return {}
-
-
-def _is_loopback(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _no_token(found: str) -> AuthenticationError:
