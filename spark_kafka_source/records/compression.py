@@ -27,7 +27,6 @@ it comes out in one piece. For a larger batch the steps grow: each step copies t
 many small steps would copy too much."""
 
 GZIP_WINDOW_BITS = 31
-_ZEROS = re.compile(rb"\0*+")
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
@@ -125,7 +124,7 @@ class Decompressor:
                     raise ProtocolError("a GZIP member is cut")
                 yield piece
             # gzip passes over zeros between members and at the end: some writers fill blocks.
-            at = _ZEROS.match(payload, at).end()  # type: ignore[union-attr]  # "" matches
+            at += re.match(rb"\0*+", payload[at:]).end()  # type: ignore[union-attr]  # "" matches
 
     def _lz4(self, payload: memoryview) -> Iterator[Bytes]:
         at = 0
