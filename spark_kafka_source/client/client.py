@@ -24,6 +24,7 @@ from spark_kafka_source.client.race import race
 from spark_kafka_source.client.traffic import Traffic
 from spark_kafka_source.denials import refusal
 from spark_kafka_source.errors import (
+    BootstrapError,
     ClosedError,
     KafkaError,
     KafkaTimeoutError,
@@ -155,7 +156,8 @@ class KafkaClient:
             first_contact = deadline.within_ms(self.config.connection.request_timeout_ms)
             try:
                 return await retry.run(what, attempt, self.recover, first_contact)
-            except KafkaTimeoutError:
+            except (KafkaTimeoutError, BootstrapError):
+                # A broker may have answered amid the last try, with no time left for the request.
                 if deadline.expired or not self.history.was_reached:
                     raise
         return await retry.run(what, attempt, self.recover, deadline)

@@ -14,6 +14,7 @@ from spark_kafka_source.net import (
     Deadline,
     RequestTimeoutError,
     Running,
+    pause,
     readable,
 )
 from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -289,6 +290,26 @@ def test_the_time_for_first_contact_is_over_once_any_broker_answered(broker: Mem
         client.run(client.retrying("OffsetFetch", attempt, timeout_ms=20_000))
     # There are more if an answer takes longer than that.
     assert len(broker.requests(OffsetFetchRequest)) >= 3
+
+
+def test_a_broker_that_answers_amid_the_last_try_of_first_contact_is_reached(
+    broker: MemoryBroker,
+) -> None:
+    """It answers what it speaks, and no time is left for the request itself."""
+    settings = ConnectionSettings(request_timeout_ms=1)
+    with KafkaClient(broker.config(settings=settings)) as client:
+        tries = 0
+
+        async def attempt(deadline: Deadline) -> str:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                client.history.answered((LOOPBACK, 9092))
+                await pause(deadline.remaining_seconds())
+                raise BootstrapError(["timed out before the request was sent"])
+            return "answer"
+
+        assert client.run(client.retrying("Metadata", attempt, timeout_ms=20_000)) == "answer"
 
 
 def test_the_time_is_up_all_the_same(broker: MemoryBroker, client: KafkaClient) -> None:
