@@ -11,7 +11,7 @@ from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.registry.errors import SchemaNotFoundError
 from spark_kafka_source.registry.framing import Framed, SchemaKey
 from spark_kafka_source.registry.schemas import SchemaId
-from spark_kafka_source.values import SchemaError, SchemaText, ValueReader
+from spark_kafka_source.values import SchemaError, SchemaText, SchemaType, ValueReader
 
 MOST_UNKNOWN = 100
 """After this many unknown ids, no more ids are looked up: garbage rows can hold any number."""
@@ -83,8 +83,11 @@ class WriterPrograms:
     at a time.
     """
 
-    def __init__(self, reader: ValueReader, source: SchemaSource) -> None:
-        self._reader, self._source = reader, source
+    def __init__(
+        self, reader: ValueReader, source: SchemaSource, *, needs_schemas: bool = True
+    ) -> None:
+        """Without `needs_schemas`, rows of a missing schema are read: it has no rules, either."""
+        self._reader, self._source, self._needs_schemas = reader, source, needs_schemas
         self._programs: OrderedDict[SchemaKey, Any] = OrderedDict()
         # In a dict of their own: keys from garbage rows must not push out good programs.
         self._reasons: OrderedDict[SchemaKey, str] = OrderedDict()
@@ -136,7 +139,7 @@ class WriterPrograms:
     def _make(self, key: SchemaKey) -> Any:
         id = key.id
         if id in self._unknown:
-            return _Bad(self._unknown[id])
+            return self._missing(id)
         if id not in self._there and len(self._unknown) >= MOST_UNKNOWN:
             return _Bad(f"the schema {id} is not looked for, after {MOST_UNKNOWN} unknown ones")
         if self._unusable.get(id, 0) >= MOST_UNKNOWN:
@@ -147,11 +150,16 @@ class WriterPrograms:
             return self._reader.program(writer, key.message)
         except SchemaNotFoundError:
             self._unknown[id] = f"the registry has no schema {id}"
-            return _Bad(self._unknown[id])
+            return self._missing(id)
         except SchemaError as error:
             self._there.add(id)
             self._unusable[id] = self._unusable.get(id, 0) + 1
             return _Bad(f"schema {id}: {error}")
+
+    def _missing(self, id: SchemaId) -> Any:
+        if self._needs_schemas:
+            return _Bad(self._unknown[id])
+        return self._reader.program(SchemaText(SchemaType.JSON, ""))
 
 
 @dataclass(frozen=True, slots=True)

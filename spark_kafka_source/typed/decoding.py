@@ -51,13 +51,13 @@ class TypedPart:
     registry: RegistryConfig | GlueConfig | None = None
     """The registry for all other schemas, if there is one."""
     needs_schemas: bool = True
-    """Whether decoding depends on the schema that wrote a record."""
+    """Whether decoding depends on the schema that wrote a record, not on its rules alone."""
     rules_option: str = ""
     """The option that lets schemas have rules. If empty, they may have rules."""
 
     def source(self, registry: SchemaSource | None = None) -> SchemaSource:
         """Return the source of the schemas that wrote the records."""
-        if not self.needs_schemas:
+        if not self.needs_schemas and self.registry is None:
             return _AnySchema()
         return ShippedSchemas(self.known, registry, self.rules_option)
 
@@ -218,7 +218,7 @@ class _PartDecoder:
 
     def __init__(self, name: str, part: TypedPart, source: SchemaSource) -> None:
         self._name, self._part = name, part
-        self.programs = WriterPrograms(part.reader, source)
+        self.programs = WriterPrograms(part.reader, source, needs_schemas=part.needs_schemas)
 
     def decode(self, chunk: Chunk, located: Located) -> "_DecodedPart":
         slices = located.key if self._name == "key" else located.value

@@ -103,9 +103,10 @@ def _planned(
         known[chosen.id] = schema
     is_framed = config.is_framed(typed.registry is not None)
     framing = _framing(config) if is_framed else _UNFRAMED
-    # JSON values describe themselves: the schema of the writer is not needed.
+    # JSON values describe themselves: of the writer's schema only the rules count.
     needs_schemas = config.format is not Format.JSON
-    asked_registry = typed.registry if is_framed and needs_schemas else None
+    has_rules = bool(config.rules_option) and isinstance(framing, ConfluentFraming)
+    asked_registry = typed.registry if is_framed and (needs_schemas or has_rules) else None
     return TypedPart(reader, framing, known, asked_registry, needs_schemas, config.rules_option)
 
 

@@ -235,3 +235,16 @@ def test_no_row_has_an_influence_on_another(ids: list[int | None]) -> None:
         assert (of_rows(alone) if id is not None else [None]) == expected
         if expected == [None] and id is not None:
             assert found.reason(row) == alone.reason(0)
+
+
+def test_rows_that_describe_themselves_need_no_schema_that_is_there() -> None:
+    source = Source({1: "one", 2: "bad"})
+    writers = WriterPrograms(Reader(), source, needs_schemas=False)
+    rows = framed(*(by_id(id) for id in range(1, programs.MOST_UNKNOWN + 5)))
+    for _ in range(2):
+        one, bad, *missing, last, beyond = of_rows(writers.of(rows))
+        assert (one, bad) == (("one", ()), None)
+        assert set(missing) == {("", ())}
+        # Any of these could have rules.
+        assert (last, beyond) == (None, None)
+    assert len(source.asked) == programs.MOST_UNKNOWN + 2

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
-from spark_kafka_source.registry import client_of
+from spark_kafka_source.registry import RegistryDeniedError, client_of
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import (
     BadRecordError,
@@ -20,7 +21,7 @@ from spark_kafka_source.typed import (
     plan_columns,
     plan_writes,
 )
-from tests.registry.server import TestRegistry, registry_server, schema, version
+from tests.registry.server import TestRegistry, error, registry_server, schema, version
 
 LONG = json.dumps({"type": "record", "name": "E", "fields": [{"name": "id", "type": "long"}]})
 LATEST, LOOKED_UP = "/subjects/t-value/versions/latest", "/subjects/t-value"
@@ -49,16 +50,16 @@ def settings(registry: TestRegistry, **options: str) -> Settings:
     return Settings(given | {"auto.register.schemas": "true"} | named)
 
 
-def read(registry: TestRegistry, **options: str) -> list[Any]:
-    """Read a record of the schema 1 with the latest schema of the topic."""
+def read(registry: TestRegistry, *values: bytes, **options: str) -> list[Any]:
+    """Read records, by default one of the schema 1, with the latest schema of the topic."""
     config = TypedConfig.from_settings(settings(registry, **options))
     typed = plan_columns(config, ("value",), lambda: ["t"])
     assert config.registry is not None
     client = client_of(config.registry)
     try:
         records = TypedRecords(typed, {"value": typed.parts["value"].source(client)})
-        found: list[Any] = records.record_batch(record_of(b"\0\0\0\0\1\x02"))["value"].to_pylist()
-        return found
+        batches = [records.record_batch(record_of(each)) for each in values or [b"\0\0\0\0\1\x02"]]
+        return [each for batch in batches for each in batch["value"].to_pylist()]
     finally:
         client.close()
 
@@ -99,6 +100,29 @@ def test_a_rule_is_refused_by_whom_it_is_for(
                 act(registry)
             assert "'value.schema.rules'" in str(caught.value)
         assert act(registry, value_schema_rules="ignore")
+
+
+JSON_VALUE = b'\0\0\0\0\1{"id":1}'
+JSON_SCHEMA = '{"type":"object","properties":{"id":{"type":"integer"}}}'
+JSON_WAYS: dict[str, dict[str, str]] = {"latest": {}, "ddl": {"value_schema": "id BIGINT"}}
+
+
+@pytest.mark.parametrize("options", JSON_WAYS.values(), ids=JSON_WAYS)
+def test_of_json_the_rules_of_each_record_s_own_schema_are_asked_for(
+    registry: TestRegistry, options: dict[str, str]
+) -> None:
+    registry.on(LATEST, version(JSON_SCHEMA, 2, schemaType="JSON"))
+    act = partial(read, registry, JSON_VALUE, JSON_VALUE, value_format="json", **options)
+    # The registry has no schema 1 at first: values describe themselves.
+    assert act() == act(value_schema_rules="ignore") == [{"id": 1}] * 2
+    assert registry.paths().count("/schemas/ids/1") == 1
+    registry.on("/schemas/ids/1", schema(JSON_SCHEMA, schemaType="JSON", **ruled("WRITEREAD")))
+    with pytest.raises(BadRecordError, match=TEXT):
+        act()
+    assert act(value_schema_rules="ignore") == [{"id": 1}] * 2
+    registry.on("/schemas/ids/1", error(403))
+    with pytest.raises(RegistryDeniedError):
+        act()
 
 
 def test_a_rule_that_is_disabled_does_not_count(registry: TestRegistry) -> None:
