@@ -171,7 +171,7 @@ class Files:
 
 
 def evolved(random: Random, file: Any, *, alike: bool = True) -> Any:
-    """Return a file whose messages lack some fields, and have other types for some.
+    """Return a file whose messages lack some fields, and have other types or counts for some.
 
     If `alike`, the other types are those that Google's guide allows.
     """
@@ -184,7 +184,18 @@ def evolved(random: Random, file: Any, *, alike: bool = True) -> Any:
             elif random.random() < 0.2 and field.type in SCALARS and not field.default_value:
                 field.type = random.choice(ALIKE_OF[field.type] if alike else SCALARS)
                 field.options.ClearField("packed")
+            elif random.random() < 0.3 and _may_be_one_or_many(field):
+                many = field.label == F.LABEL_REPEATED
+                field.label = F.LABEL_OPTIONAL if many else F.LABEL_REPEATED
+                if file.syntax == "editions":
+                    field.options.features.ClearField("field_presence")
     return found
+
+
+def _may_be_one_or_many(field: Any) -> bool:
+    is_sized = field.type in (F.TYPE_STRING, F.TYPE_BYTES, F.TYPE_MESSAGE)
+    is_single = field.HasField("oneof_index") or field.default_value
+    return is_sized and not is_single and not field.type_name.endswith("Entry")
 
 
 def filled(random: Random, message: Any, depth: int = 0) -> Any:

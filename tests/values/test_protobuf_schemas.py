@@ -36,7 +36,7 @@ def a_file(**more: Any) -> Any:
 
 def field(name: str = "v", number: int = 1, kind: int = F.TYPE_INT32, **more: Any) -> Any:
     return descriptor_pb2.FieldDescriptorProto(
-        name=name, number=number, type=kind, label=F.LABEL_OPTIONAL, **more
+        name=name, number=number, type=kind, **{"label": F.LABEL_OPTIONAL} | more
     )
 
 
@@ -285,6 +285,10 @@ _MOMENT, _SPAN, _INT32, _INT64 = (
     {"kind": F.TYPE_MESSAGE, "type_name": f".google.protobuf.{name}"}
     for name in ("Timestamp", "Duration", "Int32Value", "Int64Value")
 )
+_UNPACKED, _PACKED = (
+    {"label": F.LABEL_REPEATED, "options": descriptor_pb2.FieldOptions(packed=packed)}
+    for packed in (False, True)
+)
 _BYTES, _TEXT = {"kind": F.TYPE_BYTES}, {"kind": F.TYPE_STRING}
 CHANGES = [
     *(
@@ -294,6 +298,13 @@ CHANGES = [
     (_MOMENT, _MOMENT, True), (_MOMENT, _SPAN, False), (_SPAN, _MOMENT, False),
     (_INT32, _INT64, True), (_INT64, _MOMENT, False), (_MOMENT, _BYTES, True),
     (_BYTES, _MOMENT, True), (_TEXT, _MOMENT, False), (_MOMENT, _TEXT, False),
+    *(
+        ({"kind": each, "label": F.LABEL_REPEATED}, {"kind": each}, each in (F.TYPE_STRING, F.TYPE_BYTES))
+        for each in SCALARS
+    ),
+    *(({"kind": each}, {"kind": each, "label": F.LABEL_REPEATED}, True) for each in SCALARS),
+    (_PACKED, {"kind": F.TYPE_INT32, "label": F.LABEL_REPEATED}, True),
+    (_UNPACKED, {"kind": F.TYPE_INT32}, True), (_PACKED, {"kind": F.TYPE_INT32}, False),
 ]  # fmt: skip
 
 
@@ -313,6 +324,6 @@ def test_a_field_that_means_something_else_is_refused_by_both_types(
         by.program(writer)
         return
     with pytest.raises(
-        UnresolvableError, match=r"at v: \S+ was written. It cannot be read as \S+$"
+        UnresolvableError, match=r"at v: (repeated )?\S+ was written. It cannot be read as \S+$"
     ):
         by.program(writer)

@@ -209,7 +209,12 @@ _ALIKE = (
 
 
 def _is_alike(written: Field, wanted: Field) -> bool:
-    """Whether a value means the same in both fields. Google's own messages mean what they are."""
+    """Whether a value means the same in both fields. Google's own messages mean what they are.
+
+    Of many values the last one is read as the only one, but packed values are passed over.
+    """
+    if written.packed and not wanted.repeated:
+        return False
     one, other = written.type_name, wanted.type_name
     if written.kind is wanted.kind:
         are_of_google = one.startswith(_GOOGLE) and other.startswith(_GOOGLE)
@@ -218,7 +223,8 @@ def _is_alike(written: Field, wanted: Field) -> bool:
 
 
 def _named(field: Field) -> str:
-    return field.type_name if field.kind in MESSAGES else str(field.kind)
+    name = field.type_name if field.kind in MESSAGES else str(field.kind)
+    return f"repeated {name}" if field.repeated else name
 
 
 def program_of(
