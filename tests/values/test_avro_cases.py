@@ -3,6 +3,7 @@
 import datetime
 import json
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,37 @@ def test_what_can_never_be_read(writer: Any, reader: Any, message: str) -> None:
         return
     with pytest.raises(UnresolvableError, match=message):
         program(writer, reader)
+
+
+def fixed_kinds(size: int, other: str) -> list[Any]:
+    decimals = [fixed(size, logicalType="decimal", precision=20, scale=scale) for scale in range(2)]
+    return [fixed(size), fixed(size, logicalType=other), *decimals]
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader"),
+    [
+        *product(fixed_kinds(12, "duration"), repeat=2),
+        *product(fixed_kinds(16, "uuid"), repeat=2),
+        *product(
+            ["bytes", DECIMAL, {**DECIMAL, "scale": 1}, "string", logical("string", "uuid")],
+            repeat=2,
+        ),
+    ],
+)
+def test_bytes_of_one_logical_type_are_not_read_as_another(writer: Any, reader: Any) -> None:
+    both = [each if isinstance(each, dict) else {"type": each} for each in (writer, reader)]
+    kinds = [each["logicalType"] for each in both if "logicalType" in each]
+    scales = {each["scale"] for each in both if "scale" in each}
+    is_text_of_decimal = "decimal" in kinds and any(each["type"] == "string" for each in both)
+    if len({*kinds}) <= 1 and len(scales) <= 1 and not is_text_of_decimal:
+        assert program(of(writer), of(reader))
+        return
+    given = parse_schema(json.dumps(writer))
+    with pytest.raises(UnresolvableError) as error:
+        program(of(writer), of(reader))
+    assert error.value.found == f"{given.definition(given.type)} was written"
+    assert all(each in f"{error.value.found} {error.value.expected}" for each in kinds)
 
 
 DEFAULTS: list[tuple[Any, Any, Any]] = [

@@ -299,7 +299,7 @@ CHANGES = [
     (_INT32, _INT64, True), (_INT64, _MOMENT, False), (_MOMENT, _BYTES, True),
     (_BYTES, _MOMENT, True), (_TEXT, _MOMENT, False), (_MOMENT, _TEXT, False),
     *(
-        ({"kind": each, "label": F.LABEL_REPEATED}, {"kind": each}, each in (F.TYPE_STRING, F.TYPE_BYTES))
+        ({"kind": each, "label": F.LABEL_REPEATED}, {"kind": each}, each in ALIKE_OF[F.TYPE_BYTES])
         for each in SCALARS
     ),
     *(({"kind": each}, {"kind": each, "label": F.LABEL_REPEATED}, True) for each in SCALARS),

@@ -4,7 +4,7 @@ https://avro.apache.org/docs/1.12.0/specification/#schema-resolution leaves some
 are as in Java. Records may differ in name, unless a union has several records. From a union, the
 first branch of the same type is taken, else the first branch that the type can be promoted to.
 Beyond the specification, a time stays the same time if the two sides count it in other units, and a
-date is read as its first moment. Other kinds of time are not read as each other. The module is long
+date is read as its first moment. Other logical types are not read as each other. The module is long
 because one class has all rules: each type's rule calls the rules of the types within it.
 """
 
@@ -199,7 +199,7 @@ class _Resolution:
                     self._row(Op.BYTES, column.children[0].slot)
                     self.emit(values, expected, column.children[1])
             case FixedType(), FixedType() if (
-                _same_name(one, other) and one.size == other.size and _same_decimal(one, other)
+                _same_name(one, other) and one.size == other.size and _same_meaning(one, other)
             ):
                 self._row(Op.FIXED, column.slot, one.size)
             case EnumType(), EnumType() if _same_name(one, other):
@@ -213,7 +213,7 @@ class _Resolution:
         one, other = writer.kind, reader.kind
         if one is other and one is Kind.NULL:
             return
-        if one in _TEXTS and other in _TEXTS and _same_decimal(writer, reader):
+        if one in _TEXTS and other in _TEXTS and _same_meaning(writer, reader):
             self._row(Op.BYTES, column.slot)
         elif (one is other and one in _NUMBERS) or (one, other) == (Kind.INT, Kind.LONG):
             self._row(_NUMBERS[one], column.slot, *self._unit(writer, reader, column))
@@ -432,15 +432,12 @@ def _same_name(writer: _Named, reader: _Named, *, full: bool = False) -> bool:
     return not full and writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
 
 
-def _same_decimal(writer: Primitive | FixedType, reader: Primitive | FixedType) -> bool:
-    """Whether two types agree in scale, if both are decimals. A text agrees with no decimal."""
-    scales = [
-        each.logical.scale
-        for each in (writer, reader)
-        if each.logical and each.logical.kind is LogicalKind.DECIMAL
-    ]
-    texts = [isinstance(each, Primitive) and each.kind is Kind.STRING for each in (writer, reader)]
-    return not (scales and any(texts)) and len(set(scales)) <= 1
+def _same_meaning(writer: Primitive | FixedType, reader: Primitive | FixedType) -> bool:
+    """Whether two types have one logical type and scale, or one has none. A text is no decimal."""
+    both = (writer, reader)
+    kinds = {(each.logical.kind, each.logical.scale) for each in both if each.logical}
+    has_text = any(isinstance(each, Primitive) and each.kind is Kind.STRING for each in both)
+    return len(kinds) <= 1 and not (has_text and LogicalKind.DECIMAL in dict(kinds))
 
 
 def _matched(writer: RecordType, reader: RecordType) -> dict[str, Field]:

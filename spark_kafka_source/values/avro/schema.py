@@ -139,7 +139,8 @@ class FixedType:
     logical: Logical | None = None
 
     def __str__(self) -> str:
-        return f"fixed {self.name} of {self.size} bytes"
+        logical = f" ({self.logical})" if self.logical else ""
+        return f"fixed {self.name} of {self.size} bytes{logical}"
 
 
 @dataclass(frozen=True, slots=True)
