@@ -27,6 +27,7 @@ from spark_kafka_source.registry import (
     WriterPrograms,
     hints,
 )
+from spark_kafka_source.secret import printable
 from spark_kafka_source.typed.config import BadRecords, error_column
 from spark_kafka_source.typed.errors import BadRecordError
 from spark_kafka_source.typed.letters import Cause, Letters
@@ -274,7 +275,8 @@ class _DecodedPart:
         """Return why a row is bad."""
         is_unknown = self.found.status[row] == Fault.NO_PROGRAM
         reason = self.written.reason(row) if is_unknown else self.found.reason(row)
-        return f"{reason}; {self.hints[row]}" if row in self.hints else reason
+        # Names and values in it are the producer's, and the text goes to logs and terminals.
+        return printable(f"{reason}; {self.hints[row]}" if row in self.hints else reason)
 
     def schema_id(self, row: int) -> SchemaId | None:
         """Return the id of a row's schema, or None if the row has none."""

@@ -3,6 +3,7 @@
 import codecs
 
 from spark_kafka_source.errors import LocalError
+from spark_kafka_source.secret import printable
 from spark_kafka_source.topic_partition import TopicPartition
 
 _MOST_SHOWN_BYTES = 32
@@ -20,6 +21,7 @@ def _shown(data: bytes) -> str:
     if not text or not "".join(text.split()).isprintable():
         size = min(len(data), _MOST_SHOWN_BYTES)
         text = data[:size].hex(" ") or "empty"
+    text = printable(text)
     return f"{text} ... of {len(data)} bytes" if size < len(data) else text
 
 

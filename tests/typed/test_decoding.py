@@ -11,6 +11,8 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.registry import (
@@ -31,6 +33,8 @@ from spark_kafka_source.typed import (
 from spark_kafka_source.typed.decoding import NO_ID
 from spark_kafka_source.values import SchemaText, SchemaType, TextReader
 from spark_kafka_source.values.avro import AvroReader
+from spark_kafka_source.values.ddl import from_ddl
+from spark_kafka_source.values.json import JsonReader
 from tests.values.avro_oracle import written
 
 WHERE = TopicPartition("events", 3)
@@ -113,9 +117,27 @@ def test_a_bad_record_fails_by_its_place_its_schema_its_bytes_and_what_to_do() -
     assert (failed.value.topic_partition, failed.value.offset) == (WHERE, 43)
 
 
+@example("a\r\n\x0b\x1c\x85\x9b\u202e\u2028 b", True)
+@example("\ud800", False)
+@given(st.text(st.characters(exclude_categories=())), st.booleans())
+def test_what_a_producer_wrote_starts_no_line_and_steers_no_terminal(
+    text: str, is_raw: bool
+) -> None:
+    data = json.dumps({"x" if is_raw else text: text}, ensure_ascii=not is_raw)
+    record = Record(value=data.encode(errors="replace"))
+    part = TypedPart(JsonReader(from_ddl("MAP<STRING, INT>")), TEXT_KEY.framing, TEXT_KEY.known)
+    found = records(BadRecords.NULL, ["value"], {"value": part}).record_batch(chunk_of(record))
+    (error,) = found["value_error"].to_pylist()
+    assert error["reason"].isprintable()
+    with pytest.raises(BadRecordError) as failed:
+        records(BadRecords.FAIL, ["value"], {"value": part}).record_batch(chunk_of(record))
+    assert str(failed.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
+        (Record(value=b"a\x1c\xc2\x85b"), r"It is a\\x1c\\x85b\. Option"),
         (STRAY, r"no schema id, found 7b\. It is \{\}\. Option"),
         (Record(value=b"a" + "é".encode() * 300), r"It is aé{199} \.\.\. of 601 bytes\. Option"),
         (Record(value=b"\xc3"), r"It is c3\. Option"),

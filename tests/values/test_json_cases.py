@@ -249,7 +249,7 @@ def test_a_bad_row_says_where() -> None:
         "not JSON, or more than one JSON value",
         f"{kind}: an array is no STRUCT",
         f"a: {kind}: an object is no ARRAY",
-        f'c: {kind}: "?" is no INT',
+        f'c: {kind}: "\\ud800" is no INT',
         *(f"{mark} (BOM) of {each}. JSON is UTF-8 without one" for each in MARKED.values()),
     ]
 

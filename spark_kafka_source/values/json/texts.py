@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_kafka_source.secret import printable
+
 
 class Number(str):
     """Number, as it is written."""
@@ -68,7 +70,7 @@ def shown(value: Any) -> str:
         return json.dumps(value)
     cut, dots = value[:_MOST_SHOWN], "..." if len(value) > _MOST_SHOWN else ""
     text = cut if isinstance(value, Number) else json.dumps(cut, ensure_ascii=False)
-    return text.encode(errors="replace").decode() + dots
+    return printable(text) + dots
 
 
 def with_texts(text: str, kind: pa.DataType) -> Any:
