@@ -1,7 +1,8 @@
 """Times in options: milliseconds since 1970, or a date, or a date and time (ISO 8601)."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 
 from spark_kafka_source.errors import ConfigurationError
 
@@ -23,6 +24,9 @@ In milliseconds they are four months of 1970, long before Kafka.
 """
 
 
+_LIKE_DATES = range(1970_01_01, 2100_12_32)
+
+
 def parse_timestamp(
     option: str, given: str | int, where: str = "", *values: str | int, example: str = ""
 ) -> int:
@@ -31,15 +35,15 @@ def parse_timestamp(
     A date without a time is its first moment in that zone.
 
     Raises `ConfigurationError` for anything else, for a date without a zone, and for a number that
-    must be seconds. The text of the error has `where` after the value, with `{}` for each of
-    `values`.
+    must be seconds, or a date without hyphens. The text of the error has `where` after the value,
+    with `{}` for each of `values`.
     """
     expected = f"Give {A_TIMESTAMP}, as in {example or TIMESTAMP_EXAMPLES}"
     number = _number(given)
     if number is not None:
-        refuse_seconds(option, number, where, *values)
+        refuse_other_numbers(option, number, where, *values)
     elif isinstance(given, str):
-        moment = _moment(given.strip())
+        moment = moment_of(given.strip())
         if moment is not None and moment.tzinfo is None:
             found = f"found {{}}{where}, which has no zone"
             expected = "Write 'Z' behind it for UTC, or how far the zone is from UTC, as '+02:00'"
@@ -50,8 +54,18 @@ def parse_timestamp(
     return number
 
 
-def refuse_seconds(option: str, number: int, where: str = "", *values: str | int) -> None:
-    """Raise `ConfigurationError` for a number that must be seconds, not milliseconds."""
+def refuse_other_numbers(option: str, number: int, where: str = "", *values: str | int) -> None:
+    """Raise `ConfigurationError` for a number that must be seconds, or a date: 20261231."""
+    if day := date_of(number):
+        raise ConfigurationError(
+            option,
+            f"found {{}}{where}, which is {{}} in milliseconds. For the date write {{}}",
+            "Times are in milliseconds since 1970",
+            number,
+            *values,
+            iso_time(number),
+            f"{day}Z",
+        )
     if number in LIKE_SECONDS:
         raise ConfigurationError(
             option,
@@ -63,6 +77,16 @@ def refuse_seconds(option: str, number: int, where: str = "", *values: str | int
             iso_time(number * 1000),
             number * 1000,
         )
+
+
+def date_of(number: int) -> date | None:
+    """Return the date whose digits are the number, from 1970 to 2100, or None.
+
+    In milliseconds these are some minutes of 1970, long before Kafka.
+    """
+    with suppress(ValueError):
+        return date.fromisoformat(str(number)) if number in _LIKE_DATES else None
+    return None
 
 
 def milliseconds(moment: datetime) -> int:
@@ -90,7 +114,8 @@ def _number(given: str | int) -> int | None:
     return int(text) if re.fullmatch(_DIGITS, text) else None
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(text: str) -> datetime | None:
+    """Return the moment of a date, or date and time, perhaps with a zone. None for other texts."""
     # Python knows no date with a zone: it would read the `+02:00` behind a date as two o'clock.
     text = re.sub(f"^{_DATE_IN_ZONE}$", r"\1T00\2", text)
     try:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.timestamps import iso_time, parse_timestamp, refuse_seconds
+from spark_kafka_source.timestamps import iso_time, parse_timestamp, refuse_other_numbers
 
 ONE_PM = 1_777_899_600_000
 
@@ -26,7 +26,9 @@ ONE_PM = 1_777_899_600_000
         ("1970-01-01T00:00:00Z", 0),
         ("1970-01-20T16:13:20Z", 1_700_000_000),
         ("0", 0),
-        ("20260504", 20_260_504),
+        ("20261399", 20_261_399),
+        ("19700100", 19_700_100),
+        ("21010101", 21_010_101),
         ("2026-05-04Z", ONE_PM - 13 * 3_600_000),
         ("2026-05-04+02:00", ONE_PM - 15 * 3_600_000),
         ("999999999", 10**9 - 1),
@@ -68,9 +70,17 @@ def test_seconds_are_refused_with_the_date_that_they_mean(seconds: str | int) ->
     assert "2023" not in str(refused.value.without_values())
 
 
+@given(st.dates(date(1970, 1, 1), date(2100, 12, 31)))
+def test_the_digits_of_a_date_are_refused_with_how_to_write_it(day: date) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_timestamp("startingTimestamp", f"{day:%Y%m%d}")
+    assert f"found {day:%Y%m%d}, which is '1970-01-01T0" in str(refused.value)
+    assert f"For the date write '{day}Z'. Times are in" in str(refused.value)
+
+
 def test_where_it_stood_is_said() -> None:
     with pytest.raises(ConfigurationError, match="found 1700000000 for 't', which is"):
-        refuse_seconds("option", 1_700_000_000, " for {}", "t")
+        refuse_other_numbers("option", 1_700_000_000, " for {}", "t")
 
 
 ZONES = st.sampled_from(["Z", " Z", "+02:00", "-0930", "+02", " -23:59", "+00:00"])

@@ -12,7 +12,13 @@ from typing import Literal, get_args
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from spark_kafka_source.fetch.offset_reset import parse_reset
-from spark_kafka_source.timestamps import LIKE_SECONDS, iso_time, milliseconds
+from spark_kafka_source.timestamps import (
+    LIKE_SECONDS,
+    date_of,
+    iso_time,
+    milliseconds,
+    moment_of,
+)
 from spark_kafka_source.topic_partition import TopicPartition
 
 Named = Literal["earliest", "latest", "current"]
@@ -61,9 +67,12 @@ def _timestamp_of_text(text: str) -> int | None:
     try:
         if text[:1] in ("P", "p"):
             return parse_reset(f"by_duration:{text}").timestamp_now()
-        return milliseconds(datetime.fromisoformat(text))
+        moment = moment_of(text)
     except (ConfigurationError, ValueError, OverflowError):
-        raise ConfigurationError("to", "found {}", _EXPECTED, text) from None
+        moment = None
+    if moment is None:
+        raise ConfigurationError("to", "found {}", _EXPECTED, text)
+    return milliseconds(moment)
 
 
 def _no_date(digits: str) -> ConfigurationError:
@@ -71,8 +80,9 @@ def _no_date(digits: str) -> ConfigurationError:
     unit, number = "milliseconds", int(digits[:_MOST_DIGITS])
     if number in LIKE_SECONDS:
         unit, number = "seconds", number * 1000
-    date = iso_time(number)
+    day = date_of(number)
+    date = f"{day}Z" if day else iso_time(number)
     if len(digits) > _MOST_DIGITS or date.isdecimal():  # No date is so far away.
         return ConfigurationError("to", "found {}", _EXPECTED, digits)
-    found = f"found {{}}. For this time in {unit} write {{}}"
+    found = f"found {{}}. For this {'date' if day else f'time in {unit}'} write {{}}"
     return ConfigurationError("to", found, _EXPECTED, digits, date)

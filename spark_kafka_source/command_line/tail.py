@@ -23,7 +23,7 @@ from spark_kafka_source.consumer.kafka_consumer import KafkaConsumer
 from spark_kafka_source.errors import ConfigurationError, KafkaTimeoutError
 from spark_kafka_source.records import NO_TIMESTAMP
 from spark_kafka_source.secret import printable
-from spark_kafka_source.timestamps import iso_time, refuse_seconds
+from spark_kafka_source.timestamps import iso_time, refuse_other_numbers
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import PARTS, FormatConfig
 
@@ -139,7 +139,7 @@ def _wanted(consumer: KafkaConsumer, begin: str, ends: Offsets) -> dict[TopicPar
 
 def _milliseconds(text: str) -> int:
     if re.fullmatch(r"[0-9]{5,18}", text):
-        refuse_seconds("--from", int(text))
+        refuse_other_numbers("--from", int(text))
         return int(text)
     try:
         timestamp = timestamp_of(text)

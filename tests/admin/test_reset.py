@@ -89,14 +89,17 @@ def test_what_is_no_target_is_refused(broker: MemoryBroker, admin: KafkaAdmin, t
     assert not broker.seen
 
 
-@pytest.mark.parametrize("number", [NOON_MS, NOON_MS // 1000])
+@pytest.mark.parametrize(
+    ("number", "meant"),
+    [(NOON_MS, NOON_MS), (NOON_MS // 1000, NOON_MS), (20260504, NOON_MS - 12 * 3_600_000)],
+)
 def test_what_is_advised_for_a_number_is_the_time_that_it_means(
-    admin: KafkaAdmin, number: int
+    admin: KafkaAdmin, number: int, meant: int
 ) -> None:
     with pytest.raises(ConfigurationError) as refused:
         admin.reset_offsets("g", str(number), ["t"])
     (advised,) = re.findall(r"write '(.+?)'", str(refused.value))
-    assert timestamp_of(advised) == NOON_MS
+    assert timestamp_of(advised) == meant
     assert new(admin, advised)
 
 

@@ -402,6 +402,10 @@ def test_nobody_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
             "'2023-11-14T22:13:20.000Z'",
         ),
         (
+            ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "20260504"],
+            "Option '--to-datetime': found '20260504'. For this date write '2026-05-04Z'",
+        ),
+        (
             ["groups", "reset", "g", "-b", "a:1", "--to-datetime", "1712101112345"],
             "Option '--to-datetime': found '1712101112345'. For this time in milliseconds "
             "write '2024-",

@@ -34,7 +34,7 @@ def parse_offsets_option(
     offsets with a name; no offset is less than the least of them. Raises `ConfigurationError` with
     the place of the fault. `allowed` describes the offsets in it.
     """
-    given = _topics(option, text)
+    given = _topics(option, text, OFFSETS_EXAMPLE)
     whole = {
         topic: _word(option, offset, topic, words)
         for topic, offset in given.items()
@@ -42,7 +42,7 @@ def parse_offsets_option(
     }
     offsets = {}
     by_partition = {topic: partitions for topic, partitions in given.items() if topic not in whole}
-    for partition, offset in _by_partition(option, by_partition).items():
+    for partition, offset in _by_partition(option, by_partition, OFFSETS_EXAMPLE).items():
         if type(offset) is not int or not min(words.values()) <= offset < 2**63:
             expected = f"Give {allowed}, as in {OFFSETS_EXAMPLE}"
             raise _refused(option, offset, partition, expected)
@@ -65,16 +65,14 @@ def parse_timestamps_option(option: str, text: str) -> dict[TopicPartition, int]
 
     Raises `ConfigurationError`.
     """
+    given = _by_partition(option, _topics(option, text, TIMESTAMPS_EXAMPLE), TIMESTAMPS_EXAMPLE)
     return {
         partition: _timestamp(option, timestamp, partition)
-        for partition, timestamp in _by_partition(option, _topics(option, text)).items()
+        for partition, timestamp in given.items()
     }
 
 
 def _timestamp(option: str, given: Any, partition: TopicPartition) -> int:
-    if isinstance(given, str) and given.strip().isdigit():
-        expected = f"Write it without quotes, as in {OFFSETS_EXAMPLE}"
-        raise _refused(option, given, partition, expected)
     if isinstance(given, str) or type(given) is int:
         return parse_timestamp(option, given, _WHERE, *partition[::-1], example=TIMESTAMPS_EXAMPLE)
     raise _refused(option, given, partition, f"Give {A_TIMESTAMP}, as in {TIMESTAMPS_EXAMPLE}")
@@ -89,28 +87,28 @@ def _refused(
     )
 
 
-def _as_in_example() -> str:
-    return f"Give JSON as in {OFFSETS_EXAMPLE}"
-
-
-def _topics(option: str, text: str) -> dict[str, Any]:
+def _topics(option: str, text: str, example: str) -> dict[str, Any]:
     """Return the JSON value of each topic."""
-    given = _object(option, "the value", parse_json_option(option, text, _as_in_example()))
+    expected = f"Give JSON as in {example}"
+    given = _object(option, expected, "the value", parse_json_option(option, text, expected))
     if not given:
-        raise ConfigurationError(option, "names no partition", _as_in_example())
+        raise ConfigurationError(option, "names no partition", expected)
     return given
 
 
-def _by_partition(option: str, topics: Mapping[str, Any]) -> dict[TopicPartition, Any]:
+def _by_partition(
+    option: str, topics: Mapping[str, Any], example: str
+) -> dict[TopicPartition, Any]:
     """Return the JSON value of each partition."""
     given = {}
+    expected = f"Give JSON as in {example}"
     for topic, partitions in topics.items():
-        if not _object(option, "topic {}", partitions, topic):
-            raise ConfigurationError(option, "topic {} has no partition", _as_in_example(), topic)
+        if not _object(option, expected, "topic {}", partitions, topic):
+            raise ConfigurationError(option, "topic {} has no partition", expected, topic)
         for partition, value in partitions.items():
             if not is_partition_number(partition):
                 what = "partition {} is no number of a partition"
-                raise ConfigurationError(option, what, _as_in_example(), partition)
+                raise ConfigurationError(option, what, expected, partition)
             given[TopicPartition(topic, int(partition))] = value
     return given
 
@@ -136,7 +134,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _object(option: str, what: str, value: Any, *values: str) -> dict[str, Any]:
+def _object(option: str, expected: str, what: str, value: Any, *values: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ConfigurationError(option, f"{what} is no JSON object", _as_in_example(), *values)
+        raise ConfigurationError(option, f"{what} is no JSON object", expected, *values)
     return value

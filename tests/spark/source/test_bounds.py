@@ -108,7 +108,7 @@ def test_times_may_be_dates(parse: Parse, which: str) -> None:
     found = parse(Settings({f"{which}timestamp": "2026-05-04T15:00:00+02:00"}))
     assert found is not None and isinstance(found.bound, AtTimestamp)
     assert found.bound.timestamps == one_pm
-    times = {f"{which}offsetsbytimestamp": '{"a":{"0":"2026-05-04T13:00:00Z","1":7}}'}
+    times = {f"{which}offsetsbytimestamp": '{"a":{"0":"2026-05-04T13:00:00Z","1":"7"}}'}
     found = parse(Settings(times))
     assert found is not None and isinstance(found.bound, AtTimestamp)
     assert found.bound.timestamps == {A0: one_pm, A1: 7}
@@ -144,7 +144,11 @@ NO_TIME = [
     "", "now", "-1", "-2", "1.0", "+1", "1_0", "٣", "1e3", "{}", str(2**63), "9" * 5_000,
     "0" * 5_000, "0" * 20 + "9" * 30,
 ]  # fmt: skip
-NO_TIMES = ["", "7", "latest", "[]", "{}", '{"a":{"0":-1}}', '{"a":{"0":"7"}}', '{"a":{"0":1.0}}']
+TIMES_EXAMPLE = '{"topic":{"0":1760000000000,'
+NO_TIMES = [
+    "", "7", "latest", "[]", "{}", '{"a":{"0":-1}}', '{"a":{"0":"x"}}', '{"a":{"0":1.0}}',
+    "2026-05-04Z",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -152,8 +156,8 @@ NO_TIMES = ["", "7", "latest", "[]", "{}", '{"a":{"0":-1}}', '{"a":{"0":"7"}}', 
     [
         *(("startingTimestamp", text, "'1760000000000'") for text in NO_TIME),
         *(("endingTimestamp", text, "'1760000000000'") for text in NO_TIME),
-        *(("startingOffsetsByTimestamp", text, '{"topic":{"0":') for text in NO_TIMES),
-        *(("endingOffsetsByTimestamp", text, '{"topic":{"0":') for text in NO_TIMES),
+        *(("startingOffsetsByTimestamp", text, TIMES_EXAMPLE) for text in NO_TIMES),
+        *(("endingOffsetsByTimestamp", text, TIMES_EXAMPLE) for text in NO_TIMES),
         ("startingOffsets", "nearest", "earliest or latest or committed"),
         ("startingOffsets", '{"a":{"0":-3}}', "-2 for earliest, -1 for latest"),
         ("endingOffsets", "earliest", "Give latest, or JSON"),
@@ -202,8 +206,9 @@ def test_a_wrong_value_is_refused_with_a_right_one(option: str, text: str, right
         ),
         (
             "startingOffsetsByTimestamp",
-            '{"events":{"3":"1760000000000"}}',
-            "found '1760000000000' for partition 3 of topic 'events'. Write it without quotes",
+            '{"events":{"3":"20260504"}}',
+            "found 20260504 for partition 3 of topic 'events', which is '1970-01-01T05:37:40.504Z' "
+            "in milliseconds. For the date write '2026-05-04Z'",
         ),
         (
             "startingTimestamp",
