@@ -65,7 +65,7 @@ _REASONS = {
     Fault.SYMBOL: "a symbol that the enum does not have",
     Fault.UNRESOLVED: "the written value has no place in the reader's type",
     Fault.TEXT: "a string that is not UTF-8",
-    Fault.DECIMAL: "a decimal without bytes, or beyond its precision",
+    Fault.DECIMAL: "no decimal, or one beyond its precision",
     Fault.TIMESTAMP: "a time beyond what its column can hold",
     Fault.NESTING: "values nested too deeply",
     Fault.TAG: "not a field tag: the number 0, an unknown wire type, or over 32 bits",

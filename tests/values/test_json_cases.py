@@ -232,10 +232,10 @@ KINDS = (
 
 
 def test_a_bad_row_says_where() -> None:
-    reader = JsonReader(from_ddl("a ARRAY<STRUCT<b: MAP<STRING, INT>>>, c INT"))
+    reader = JsonReader(from_ddl("a ARRAY<STRUCT<b: MAP<STRING, INT>>>, c INT, d DECIMAL(5, 2)"))
     texts = [
         b'{"a":[{},{"b":{"k":1.5}}]}', b'{"c":"x"}', b'{"c":"' + b"x" * 101 + b'"}', b"{", b"[]",
-        b'{"a":{}}', b'{"c":"\\ud800"}', *('{"c":1}'.encode(each) for each in MARKED),
+        b'{"a":{}}', b'{"c":"\\ud800"}', b'{"d":"x"}', *('{"c":1}'.encode(each) for each in MARKED),
     ]  # fmt: skip
     found = decoded(reader, texts, ONE_BY_ONE)
     kind, mark = (
@@ -250,6 +250,7 @@ def test_a_bad_row_says_where() -> None:
         f"{kind}: an array is no STRUCT",
         f"a: {kind}: an object is no ARRAY",
         f'c: {kind}: "\\ud800" is no INT',
+        'd: no decimal, or one beyond its precision: "x" is no DECIMAL(5, 2)',
         *(f"{mark} (BOM) of {each}. JSON is UTF-8 without one" for each in MARKED.values()),
     ]
 
