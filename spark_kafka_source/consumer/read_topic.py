@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+# The first read of typed values imports what it needs.
 from spark_kafka_source import registry, typed
 from spark_kafka_source.client import KafkaClient, Topic, patient
 from spark_kafka_source.client.configs import log_append_topics
@@ -18,8 +19,6 @@ from spark_kafka_source.consumer.topic_config import TopicConfig
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.fetch import OffsetRange, RangeReader, latest_offsets
-
-# The first read of typed values imports what it needs.
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.records import COLUMNS_WITH_HEADERS, Chunk, record_batch, schema

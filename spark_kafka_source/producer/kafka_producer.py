@@ -14,6 +14,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+# The first producer with typed values imports what they need.
 from spark_kafka_source import typed
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.client.arguments import refuse_positional
@@ -30,8 +31,6 @@ from spark_kafka_source.client.serde_arguments import SERIALIZE, argument_of, se
 from spark_kafka_source.errors import ClosedError, KafkaTimeoutError
 from spark_kafka_source.forks import OwnProcess, ThisProcess, used_where_made
 from spark_kafka_source.groups import Member, OffsetAndMetadata
-
-# The first producer with typed values imports what they need.
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import Deadline, TokenProvider
 from spark_kafka_source.producer.accumulator import Accumulator

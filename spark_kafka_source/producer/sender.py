@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
+# The producers of Spark's tasks have no telemetry, and do not import what it needs.
 from spark_kafka_source import telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
@@ -38,8 +39,6 @@ from spark_kafka_source.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-
-# The producers of Spark's tasks have no telemetry, and do not import what it needs.
 from spark_kafka_source.spelling import daemon
 
 logger = logger_of(__name__)

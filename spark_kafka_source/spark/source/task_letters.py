@@ -4,9 +4,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark_kafka_source import dead_letters
-
 # The first task with dead letters imports a producer.
+from spark_kafka_source import dead_letters
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.spark.source.options import SourceOptions
