@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -42,12 +43,15 @@ class AIOProducer:
         self._producer = KafkaProducer(*positional, **configuration)
         self._calls = OrderedCalls()
         self._has_one_queue = False
+        # The threads of the loop may all wait for records.
+        self._closing = ThreadPoolExecutor(thread_name_prefix="close of a producer")
 
     async def __aenter__(self) -> "AIOProducer":
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        await asyncio.to_thread(self._producer.__exit__, *error)
+        close = partial(self._producer.__exit__, *error)
+        await asyncio.get_running_loop().run_in_executor(self._closing, close)
 
     async def send(
         self,
@@ -101,7 +105,8 @@ class AIOProducer:
 
     async def close(self, timeout_seconds: float | None = None) -> None:
         """Wait until all records are sent, at most so long, and fail the rest. Never raises."""
-        await asyncio.to_thread(self._producer.close, timeout_seconds)
+        close = partial(self._producer.close, timeout_seconds)
+        await asyncio.get_running_loop().run_in_executor(self._closing, close)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """Return the partitions of a topic, in order."""

@@ -44,8 +44,8 @@ from spark_kafka_source.spelling import daemon
 logger = logger_of(__name__)
 
 _LONGEST_WAIT_MS = 60_000
-# The thread is busy with one thing if nothing is done for so long.
-_BUSY_SECONDS = 0.25
+# After the deadline the thread fails what is left, which calls callbacks.
+_GRACE_SECONDS = 0.25
 _SLACK_MS = 30_000
 
 
@@ -100,8 +100,8 @@ class Sender:
     def close(self, deadline: Deadline | None) -> None:
         """Send all batches until the deadline, fail the rest, and wait for that.
 
-        A callback that is busy at the deadline, perhaps for ever, is not waited for: what is left
-        fails when it ends. Without a deadline it may take `delivery.timeout.ms`, and 30 seconds
+        The wait ends a quarter of a second after the deadline, whatever callbacks do: what is left
+        fails later. Without a deadline one callback may take `delivery.timeout.ms`, and 30 seconds
         more. In the producer's own thread, as in a callback, it does not wait.
         """
         self._close_by = deadline
@@ -109,18 +109,21 @@ class Sender:
         self._accumulator.wakeup.wake()
         if threading.current_thread() is self._thread:
             return
-        patience_seconds = _BUSY_SECONDS
-        if deadline is None:  # Without a callback, no record takes that long.
-            patience_seconds = (self._config.delivery_timeout_ms + _SLACK_MS) / 1000
+        if deadline is not None:
+            self._thread.join(deadline.remaining_seconds() + _GRACE_SECONDS)
         else:
-            self._thread.join(deadline.remaining_seconds())
+            self._wait_while_any_ends()
+        if self._thread.is_alive():
+            text = "The producer's thread is busy, as with a callback. Left behind: %s batches"
+            logger.warning(text, self._accumulator.left())
+
+    def _wait_while_any_ends(self) -> None:
+        # Without a callback, no record takes that long.
+        patience_seconds = (self._config.delivery_timeout_ms + _SLACK_MS) / 1000
         before, left = -1, self._accumulator.left()
         while self._thread.is_alive() and before != left:
             self._thread.join(patience_seconds)
             before, left = left, self._accumulator.left()
-        if self._thread.is_alive():
-            text = "The producer's thread is busy, as with a callback: %s batches are left behind"
-            logger.warning(text, left)
 
     def client_instance_id(self, seconds: float) -> UUID:
         """Return the id by which brokers know this producer, after a wait of so many seconds.

@@ -189,6 +189,23 @@ def test_a_closed_one_takes_no_record(broker: MemoryBroker) -> None:
     held(write())
 
 
+def test_other_calls_that_wait_do_not_move_the_deadline_of_close(broker: MemoryBroker) -> None:
+    table = pa.table({"value": [b"a"]})
+    answers = broker.hold(ProduceRequest)
+
+    async def write() -> bool:
+        producer = writing(broker)
+        sent = [asyncio.create_task(producer.send_columns("t", table)) for _ in range(40)]
+        await asyncio.to_thread(broker.wait_for, ProduceRequest)
+        await asyncio.sleep(0.1)
+        _, late = await asyncio.wait([asyncio.create_task(producer.close(0.1))], timeout=5)
+        answers.release()
+        await asyncio.gather(*sent, return_exceptions=True)
+        return not late
+
+    assert held(write())
+
+
 def test_the_error_of_a_record_is_raised_where_it_is_awaited(broker: MemoryBroker) -> None:
     broker.control(ProduceRequest, error_named("TOPIC_AUTHORIZATION_FAILED"))
 

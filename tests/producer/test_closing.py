@@ -49,16 +49,37 @@ def leave(producer: KafkaProducer) -> None:
         raise ValueError("oh")
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        lambda producer: producer.close(0.2),
-        lambda producer: producer.close(),
-        leave,
-        lambda producer: producer._ending(),
-    ],
-    ids=["close", "close without a timeout", "a block that raises", "the program's end"],
-)
+def close_soon(producer: KafkaProducer) -> None:
+    producer.close(0.2)
+
+
+def end_program(producer: KafkaProducer) -> None:
+    producer._ending()
+
+
+@pytest.mark.parametrize("end", [close_soon, leave, end_program])
+@pytest.mark.memory(topics={"t": 40})
+def test_many_slow_callbacks_do_not_move_the_deadline(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, end: Callable[[KafkaProducer], None]
+) -> None:
+    monkeypatch.setattr(kafka_producer, "_LAST_WORDS_MS", 200)
+    is_told, is_over = threading.Event(), threading.Event()
+
+    def told(*_: object) -> None:
+        is_told.set()
+        is_over.wait(0.1)
+
+    with producing(broker) as producer:
+        sent = [producer.send("t", b"", partition=each, on_delivery=told) for each in range(40)]
+        is_told.wait(IN_TIME)
+        end(producer)
+        assert not all(each.done() for each in sent), "all callbacks take 4 seconds"
+        is_over.set()
+        for each in sent:
+            each.exception(IN_TIME)  # All outcomes are told later.
+
+
+@pytest.mark.parametrize("end", [close_soon, KafkaProducer.close, leave, end_program])
 @pytest.mark.memory(topics={"t": 1})
 def test_a_callback_that_waits_for_the_closing_thread_holds_it_up_for_a_bounded_time(
     broker: MemoryBroker,
@@ -86,7 +107,7 @@ def test_a_callback_that_waits_for_the_closing_thread_holds_it_up_for_a_bounded_
             end(producer)
             assert time.monotonic() - began < 5
             assert not last.done()
-        assert "busy, as with a callback: 2 batches are left behind" in caplog.text
+        assert "busy, as with a callback. Left behind: 2 batches" in caplog.text
         last.exception(IN_TIME)  # Some outcome comes once the callback ends.
 
 
