@@ -8,8 +8,9 @@ import pytest
 
 import spark_kafka_source
 from spark_kafka_source import KafkaConsumer, KafkaProducer
-from spark_kafka_source.errors import KafkaTimeoutError
+from spark_kafka_source.errors import KafkaTimeoutError, LocalError
 from spark_kafka_source.logs import logger_of
+from spark_kafka_source.producer import SendFuture
 from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -19,6 +20,40 @@ ROOT = Path(spark_kafka_source.__file__).parent
 def test_all_loggers_of_the_package_are_made_in_one_place() -> None:
     texts = {path.name: path.read_text() for path in ROOT.rglob("*.py")}
     assert [name for name, text in texts.items() if "getLogger(__name__" in text] == []
+
+
+@pytest.mark.parametrize("topic", ["t", "nope"])
+@pytest.mark.memory(topics={"t": 1})
+def test_a_handler_does_not_make_the_producers_thread_wait(
+    broker: MemoryBroker, topic: str
+) -> None:
+    """Each `send` fails at once, or goes on its way. Other records do not wait for it."""
+    told: list[object] = []
+
+    class Sends(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                told.append(producer.send(topic, record.message.encode()))
+            except LocalError as error:
+                told.append(error)
+
+    def fail(*_: object) -> None:
+        raise ValueError
+
+    servers, handler = str(broker.address()), Sends()
+    with KafkaProducer(bootstrap_servers=servers, max_block_ms=60_000, linger_ms=0) as producer:
+        logging.getLogger().addHandler(handler)
+        try:
+            producer.send("t", b"", on_delivery=fail).result(10)
+            producer.send("t", b"").result(10)
+        finally:
+            logging.getLogger().removeHandler(handler)
+    (outcome,) = told
+    if topic == "t":
+        assert isinstance(outcome, SendFuture)
+        assert outcome.result(0).topic == "t"
+    else:
+        assert "cannot wait for partitions of topic 'nope'" in str(outcome)
 
 
 @pytest.mark.parametrize("topic", ["t", "nope"])

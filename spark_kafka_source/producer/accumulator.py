@@ -340,6 +340,11 @@ class Accumulator:
         """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
         refuse_wait(self.producer_thread, None)
 
+    def refuse_topic(self, topic: str) -> None:
+        """Raise `LocalError` in the producer's thread, where others need what it does meanwhile."""
+        instead = f"Before, 'partitions_for({topic!r})' in another thread waits for them"
+        refuse_wait(self.producer_thread, None, (f"partitions of topic {topic!r}", instead))
+
     def hold(self, error: KafkaError | None) -> None:
         """Refuse records with this error, until a call with None."""
         with self._lock:

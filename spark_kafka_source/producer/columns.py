@@ -157,12 +157,17 @@ def given_partitions(piece: Piece) -> Integers:
     return partitions
 
 
-def check_partitions(piece: Piece, partitions: Integers, topic: str, count: int) -> None:
-    """Raise `UnencodableRowError` for a partition that the topic does not have."""
+def check_partitions(
+    piece: Piece, partitions: Integers, topic: str, count: int, waited: str = ""
+) -> None:
+    """Raise `UnencodableRowError` for a partition that the topic does not have.
+
+    `waited` says how long it was waited for.
+    """
     wrong = np.flatnonzero(partitions >= count)
     if len(wrong):
         partition = partitions[wrong[0]]
-        reason = f"its partition is {partition}, and topic {topic!r} has {count}, from 0 on"
+        reason = f"its partition is {partition}, and topic {topic!r} has {count}, from 0 on{waited}"
         raise UnencodableRowError(piece.given_rows(wrong), reason)
 
 

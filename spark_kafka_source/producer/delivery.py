@@ -303,12 +303,23 @@ def deadline_after(timeout_seconds: float | None) -> Deadline | None:
     return None if timeout_seconds is None else Deadline.after_seconds(timeout_seconds)
 
 
-def refuse_wait(producer_thread: threading.Thread | None, timeout_seconds: float | None) -> None:
-    """Raise `LocalError` in the producer's thread, which cannot wait for its own work."""
+_SENT = "its records to be sent", "'add_done_callback' of a future waits for nothing"
+
+
+def refuse_wait(
+    producer_thread: threading.Thread | None,
+    timeout_seconds: float | None,
+    awaited: tuple[str, str] = _SENT,
+) -> None:
+    """Raise `LocalError` in the producer's thread, which sends nothing while it waits.
+
+    `awaited` names what would be waited for, and says what to do instead.
+    """
     if threading.current_thread() is producer_thread and timeout_seconds != 0:
+        what, instead = awaited
         raise LocalError(
-            "a callback of the producer cannot wait for its records to be sent: they are sent by "
-            "the thread that it holds up. 'add_done_callback' of a future waits for nothing"
+            f"a callback of the producer cannot wait for {what}: it holds up the thread that sends "
+            f"all records, as a logging handler in that thread does. {instead}"
         )
 
 

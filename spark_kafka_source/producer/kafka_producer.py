@@ -175,7 +175,9 @@ class KafkaProducer:
         serdes = key_serializer.serde, value_serializer.serde
         self._takes_bytes = not (any(serdes) or self._encoding or texts or partitioner)
         """Whether `send` takes bytes as they are, and no function chooses their partition."""
-        self._topics = Topics(self._callers_client, config, self._accumulator.queued)
+        self._topics = Topics(
+            self._callers_client, config, self._accumulator.queued, self._accumulator.refuse_topic
+        )
         self._accumulator.batch_ended = self._topics.batch_ended
         self._transaction: Transaction | None = None
         identity: Identity
@@ -232,7 +234,8 @@ class KafkaProducer:
 
         Waits up to `max.block.ms` for the topic's partitions and for room in `buffer.memory`.
         Raises `KafkaTimeoutError` after that; for room it is its subclass `BufferFullError`, and
-        `UnknownPartitionError` if the topic still has no such `partition`. Raises
+        `UnknownPartitionError` if the topic still has no such `partition`. A callback does not
+        wait: it gets `LocalError`, and `BufferFullError` at once. Raises
         `UnsendableRecordError` for a record that is too large or that does not turn into bytes.
 
         With `value_format`, the first record of a topic also waits for the schema registry. It

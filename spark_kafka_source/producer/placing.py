@@ -101,7 +101,7 @@ class Placing:
         """
         if partition is not None:
             partition = checked_partition(topic, partition)
-            self.topics.of(topic, partition + 1).check(partition)
+            self.topics.of(topic, partition + 1).check(partition, self.topics.waited)
             return partition
         if self.partitioner is None or sent is None:
             if not self.topics.knows(topic, None):
@@ -163,7 +163,7 @@ class Placing:
         """Return the partition of each row: its own, or that of the function, or as `_fill`."""
         numbers = given_partitions(piece)
         partitions = self.topics.of(topic, int(numbers.max(initial=NO_PARTITION)) + 1)
-        check_partitions(piece, numbers, topic, partitions.count)
+        check_partitions(piece, numbers, topic, partitions.count, self.topics.waited)
         left = np.flatnonzero(numbers == NO_PARTITION)
         if self.partitioner is not None and len(left):
             rows, partitioner = _as_sent(piece, left), self.partitioner

@@ -1,7 +1,7 @@
 """The partitions of topics that are sent to, and the choice of one for records without a key."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from spark_kafka_source.client import Cluster, KafkaClient, Topic
@@ -78,11 +78,14 @@ class Partitions:
             info = self._info = TopicInfo(self.name, self._topic.partition_infos)
         return info
 
-    def check(self, partition: int) -> None:
-        """Raise `UnknownPartitionError` if there is no such partition."""
+    def check(self, partition: int, waited: str = "") -> None:
+        """Raise `UnknownPartitionError` if there is no such partition.
+
+        `waited` says how long one above the others was waited for.
+        """
         if not 0 <= partition < self.count:
-            found = f"topic {self.name!r} has no partition {partition}"
-            raise UnknownPartitionError(f"{found}: it has {self.count}, from 0 on")
+            found = f"topic {self.name!r} has no partition {partition}: it has {self.count}"
+            raise UnknownPartitionError(f"{found}, from 0 on{waited if partition > 0 else ''}")
 
     def _in_our_rack(self, topic: Topic, partitions: Sequence[int]) -> list[int]:
         """Return the partitions whose leader is in the rack of this client (KIP-1123)."""
@@ -110,8 +113,14 @@ class Partitions:
 class Topics:
     """The topics that were sent to. Any thread may ask; one at a time asks the brokers."""
 
-    def __init__(self, client: KafkaClient, config: ProducerConfig, queued: Queued) -> None:
-        """`client` is for this object alone."""
+    def __init__(
+        self,
+        client: KafkaClient,
+        config: ProducerConfig,
+        queued: Queued,
+        refuse: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """`client` is for this object alone. `refuse` raises where a topic cannot be waited for."""
         self._client = client
         self._config = config
         self._queued = queued
@@ -120,6 +129,10 @@ class Topics:
         self._known: dict[str, Partitions] = {}
         self._told: set[str] = set()
         """Topics that the log says to be missing."""
+        self._refuse = refuse
+        waited = f", also after {config.max_block_ms} ms ('kafka.max.block.ms')"
+        self.waited = as_written(waited, config.spelling)
+        """How long partitions were waited for, for texts."""
 
     def of(self, topic: str, at_least: int = 0) -> Partitions:
         """Return a topic's partitions. Ask the brokers if fewer than `at_least` are known.
@@ -127,13 +140,15 @@ class Topics:
         A topic that is not known is always asked for; the request may create it. Waits up to
         `max.block.ms` for a topic that does not exist, and for `at_least` partitions. After that it
         raises `KafkaTimeoutError`, or returns the fewer partitions that there are. Raises
-        `BootstrapError` if no broker is reached, and `BrokerError` for a topic that is denied.
+        `LocalError` in the producer's thread in place of a wait, `BootstrapError` if no broker is
+        reached, and `BrokerError` for a topic that is denied.
         """
         known = self._known.get(topic)
         if known is not None:
             known.learn()
             if known.count >= at_least:
                 return known
+        self._refuse(topic)
         with spelt(self._config.spelling):
             return self._ask(topic, at_least)
 
@@ -184,6 +199,7 @@ class Topics:
                 raise self._out_of_time(topic, why) from error
             described = with_fewer
         with self._lock:
+            self._told.discard(topic)  # It may be deleted, and missing again.
             known = self._known.get(topic)
             if known is None:
                 known = self._known[topic] = Partitions(

@@ -109,6 +109,12 @@ def test_a_topic_that_stays_missing_is_told_once_and_not_by_each_call(
         with pytest.raises(KafkaTimeoutError):
             topics.of("nope")
     assert len(caplog.messages) == 1
+    broker.create_topic("nope")
+    topics.of("nope")
+    broker.delete_topic("nope")
+    with pytest.raises(KafkaTimeoutError):
+        topics.of("nope", 2)
+    assert len(caplog.messages) == 2, "it was there, and is missing again"
 
 
 def test_a_topic_that_a_broker_creates_is_not_told(
