@@ -64,9 +64,9 @@ class AIOConsumer(Consumer):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def unsubscribe(self, *topics: Never) -> None:
+    async def unsubscribe(self, *more: Never, topics: None = None) -> None:
         """Stop reading, and leave the group."""
-        await self._wait(self._unsubscribe(topics))
+        await self._wait(self._unsubscribe(more or topics))
 
     async def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`."""

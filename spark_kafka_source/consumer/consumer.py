@@ -28,7 +28,7 @@ The module is long because it has all calls of one public class.
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
-from typing import ClassVar, Concatenate, Never, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, Concatenate, Never, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 # The first consumer with typed values imports what it needs.
@@ -96,6 +96,17 @@ def _exclusively(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate
     return checked
 
 
+_ELSEWHERE = {
+    "consume": "poll()",
+    "getmany": "poll()",
+    "getone": "poll()",
+    "partitions_for_topic": "partitions_for(topic)",
+    "subscriptions": "subscription()",
+    "topics": "list_topics()",
+}
+"""The calls here, by their names in other clients."""
+
+
 @used_where_made
 class Consumer:
     """The calls of a consumer that do not wait, and conversations for the calls that wait.
@@ -109,6 +120,13 @@ class Consumer:
 
     _listener_may_wait: ClassVar[bool]
     """Whether the methods of a listener may be `async`."""
+
+    if not TYPE_CHECKING:  # Types would have any name otherwise.
+
+        def __getattr__(self, name):
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            text += f": call {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(text, name=name, obj=self)
 
     def __init__(
         self,
@@ -286,7 +304,7 @@ class Consumer:
         self._positions.keep(partitions)
         self._follow_partitions()
 
-    async def _unsubscribe(self, topics: Collection[object]) -> None:
+    async def _unsubscribe(self, topics: object) -> None:
         if topics:
             raise LocalError(
                 "unsubscribe() ends the whole subscription: to keep a part of it, subscribe() to "

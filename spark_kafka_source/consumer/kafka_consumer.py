@@ -63,9 +63,9 @@ class KafkaConsumer(Consumer):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def unsubscribe(self, *topics: Never) -> None:
+    def unsubscribe(self, *more: Never, topics: None = None) -> None:
         """Stop reading, and leave the group."""
-        self._wait(self._unsubscribe(topics))
+        self._wait(self._unsubscribe(more or topics))
 
     def poll(self, timeout_ms: int = 1_000) -> ConsumerRecords:
         """Return the next records, up to `max_poll_records`; wait for some up to `timeout_ms`.

@@ -250,7 +250,11 @@ class KafkaProducer:
             self._last_told = on_delivery
         has_more = headers is not None or partition is not None or timestamp_ms is not None
         if self._takes_bytes and not has_more:
-            future = self._send_bytes(topic, key, value, on_delivery)
+            try:
+                future = self._send_bytes(topic, key, value, on_delivery)
+            except TypeError:
+                check_topic(topic)
+                raise
             if future is not None:
                 return future
         self._check_open()

@@ -206,6 +206,16 @@ class Committing:
         self.told.append("assigned")
 
 
+def test_a_part_of_a_subscription_is_not_ended(broker: MemoryBroker) -> None:
+    async def leave(*given: Any, **named: Any) -> None:
+        async with consuming(broker, **IN_GROUP) as consumer:
+            with pytest.raises(LocalError, match="the topics that remain"):
+                await consumer.unsubscribe(*given, **named)
+
+    held(leave(["foo"]))
+    held(leave(topics=["foo"]))
+
+
 def test_a_listener_may_wait(broker: MemoryBroker) -> None:
     fill(broker, T0, 1)
 

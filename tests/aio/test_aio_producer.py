@@ -55,14 +55,17 @@ def test_it_has_the_calls_of_the_other_one() -> None:
         ], name
 
 
-@pytest.mark.parametrize("topic", [{"topic": "t", "value": "secret"}, b"t"], ids=["dict", "bytes"])
-def test_what_is_no_topic_is_named_and_not_shown(broker: MemoryBroker, topic: Any) -> None:
+@pytest.mark.parametrize("value", [None, b"secret"])
+@pytest.mark.parametrize("topic", [{"topic": "t", "value": "secret"}, b"t", ["t"]], ids=repr)
+def test_what_is_no_topic_is_named_and_not_shown(
+    broker: MemoryBroker, topic: Any, value: Any
+) -> None:
     async def write() -> None:
         async with writing(broker) as producer:
-            await producer.send(topic)
+            await producer.send(topic, value)
 
     with KafkaProducer(bootstrap_servers=str(broker.address())) as producer:
-        for send in (partial(producer.send, topic), lambda: held(write())):
+        for send in (partial(producer.send, topic, value), lambda: held(write())):
             with pytest.raises(LocalError, match="give a topic's name, and the record") as refused:
                 send()
             assert "secret" not in str(refused.value)

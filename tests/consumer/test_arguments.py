@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spark_kafka_source import KafkaConsumer, TopicPartition
+from spark_kafka_source import AIOConsumer, KafkaConsumer, TopicPartition
+from spark_kafka_source.consumer.consumer import _ELSEWHERE
 from spark_kafka_source.errors import LocalError
 from spark_kafka_source.testing.memory import MemoryBroker
 from tests.consumer.consumers import T0, T1, consuming
@@ -52,6 +53,7 @@ def test_what_is_no_partition_is_refused(call: str, given: Any) -> None:
         (lambda c: c.subscribe(["ok", b"t"]), r"b't' cannot be a topic's name"),
         (lambda c: c.subscribe(re.compile("a")), r"re.compile\('a'\) cannot be .*as `pattern`"),
         (lambda c: c.unsubscribe(["events"]), r"subscribe\(\) to the topics that remain"),
+        (lambda c: c.unsubscribe(topics=["foo"]), r"subscribe\(\) to the topics that remain"),
     ],
 )
 def test_topics_as_other_clients_take_them(
@@ -61,6 +63,16 @@ def test_topics_as_other_clients_take_them(
         with pytest.raises(LocalError, match=said):
             call(consumer)
         assert not consumer.subscription()
+
+
+@pytest.mark.parametrize("client", [KafkaConsumer, AIOConsumer])
+def test_the_calls_of_other_clients_are_named(client: Any) -> None:
+    for theirs, ours in _ELSEWHERE.items():
+        assert hasattr(client, ours.partition("(")[0])
+        with pytest.raises(AttributeError, match=f"'{theirs}': call {re.escape(ours)}$"):
+            getattr(client.__new__(client), theirs)
+    with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+        client.__new__(client).other()
 
 
 def test_none_is_no_partition() -> None:
