@@ -89,7 +89,7 @@ def _imported(read: object, columns: object) -> pa.Table | pa.RecordBatch:
 def _refused(columns: object) -> TypeError:
     return TypeError(
         "give a pyarrow Table or RecordBatch, or columns with `__arrow_c_stream__`, as those of"
-        f" Polars, DuckDB and pandas have it, not a {type(columns).__name__}"
+        f" Polars, DuckDB and pandas have it, not an object of type {type(columns).__name__}"
     )
 
 

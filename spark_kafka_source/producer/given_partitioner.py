@@ -87,7 +87,7 @@ def given_partitioner(
             close or (lambda: None),
         )
     if not callable(given):
-        found = f"found a {type(given).__name__}, which cannot be called"
+        found = f"found an object of type {type(given).__name__}, which cannot be called"
         expected = (
             f"Give a function, a name, or an object with `partition({', '.join(_OF_METHOD)})`"
         )

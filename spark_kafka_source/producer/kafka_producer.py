@@ -483,5 +483,5 @@ def _end(process: OwnProcess, accumulator: Accumulator, close: Callable[[Deadlin
     left = accumulator.left()
     close(Deadline.after_ms(_LAST_WORDS_MS))
     if left:
-        text = "A producer was not closed: it had %s batches left at its end, and %s s to send them"
+        text = "A producer was not closed. Batches left at its end: %s, with %s s to send them"
         logger.warning(text, left, _LAST_WORDS_MS // 1000)

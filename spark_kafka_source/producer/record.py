@@ -82,7 +82,7 @@ def _text(part: str) -> Serialize:
         try:
             return None if data is None else str.encode(data)
         except (TypeError, ValueError) as error:
-            reason = f"it is a {type(data).__name__} that is no text in UTF-8"
+            reason = f"it is an object of type {type(data).__name__} that is no text in UTF-8"
             raise UnsendableRecordError(topic, part, reason) from error
 
     return encode
@@ -132,7 +132,8 @@ def _checked_bytes(topic: str, field: str, data: object, name: str) -> bytes | N
         return data
     if isinstance(data, _BYTES):
         return bytes(data)
-    reason = f"it is a {type(data).__name__}, not bytes; give a `{name}`, as `str.encode`"
+    found = f"it is an object of type {type(data).__name__}, not bytes"
+    reason = f"{found}; give a `{name}`, as `str.encode`"
     raise UnsendableRecordError(topic, field, reason)
 
 
@@ -140,8 +141,8 @@ def check_topic(given: object) -> None:
     """Raise `LocalError` for what is no text, such as a whole record."""
     if not isinstance(given, str):
         raise LocalError(
-            f"Cannot send to a {type(given).__name__}: give a topic's name, and the record by its "
-            "parts, as send('events', value, key=key)"
+            f"Cannot send to an object of type {type(given).__name__}: give a topic's name, and "
+            "the record by its parts, as send('events', value, key=key)"
         )
 
 
@@ -153,7 +154,7 @@ def given_headers(topic: str, headers: Iterable[tuple[str, bytes | None]] | None
     try:
         return [] if headers is None else list(headers)
     except TypeError as error:
-        reason = f"it is a {type(headers).__name__}, not a list of pairs"
+        reason = f"it is an object of type {type(headers).__name__}, not a list of pairs"
         raise UnsendableRecordError(topic, "headers", reason) from error
 
 
@@ -200,5 +201,5 @@ def _whole(topic: str, field: str, given: object) -> int:
     try:
         return index(given)  # type: ignore[arg-type]
     except TypeError:
-        reason = f"it is a {type(given).__name__}, not a whole number"
+        reason = f"it is an object of type {type(given).__name__}, not a whole number"
         raise UnsendableRecordError(topic, field, reason) from None

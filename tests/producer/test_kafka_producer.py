@@ -102,15 +102,15 @@ def test_bytes_that_change_later_are_sent_as_they_were(broker: MemoryBroker) -> 
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        ({"value": "text"}, "its value cannot be sent: it is a str, not bytes"),
-        ({"key": 5}, "its key cannot be sent: it is a int, not bytes"),
+        ({"value": "text"}, "its value cannot be sent: it is an object of type str, not bytes"),
+        ({"key": 5}, "its key cannot be sent: it is an object of type int, not bytes"),
         ({"headers": [("h", 0)]}, "its headers cannot be sent: ('h', 0) is no pair"),
-        ({"headers": 5}, "its headers cannot be sent: it is a int"),
-        ({"timestamp_ms": 1.5}, "its timestamp cannot be sent: it is a float"),
+        ({"headers": 5}, "its headers cannot be sent: it is an object of type int"),
+        ({"timestamp_ms": 1.5}, "its timestamp cannot be sent: it is an object of type float"),
         ({"timestamp_ms": -1}, "its timestamp cannot be sent: it is -1"),
         ({"timestamp_ms": 1 << 63}, "its timestamp cannot be sent: it is 9223372036854775808"),
-        ({"partition": 0.5}, "its partition cannot be sent: it is a float"),
-        ({"partition": "0"}, "its partition cannot be sent: it is a str"),
+        ({"partition": 0.5}, "its partition cannot be sent: it is an object of type float"),
+        ({"partition": "0"}, "its partition cannot be sent: it is an object of type str"),
     ],
     ids=str,
 )
@@ -522,7 +522,7 @@ def test_a_producer_that_is_forgotten_sends_what_it_has_and_ends_its_thread(
     assert not thread.is_alive()
     assert future.result(0).offset == 0
     assert (
-        "A producer was not closed: it had 1 batches left at its end, and 5 s to send them"
+        "A producer was not closed. Batches left at its end: 1, with 5 s to send them"
         in caplog.text
     )
 

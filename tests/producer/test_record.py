@@ -85,8 +85,8 @@ def test_times_are_whole_numbers_from_1970_on() -> None:
     [
         (-1, "it is -1, and Kafka's records have no times before 1970"),
         (INT64_MAX + 1, f"it is {INT64_MAX + 1}, and Kafka's records"),
-        (1.5, "it is a float, not a whole number"),
-        ("5", "it is a str, not a whole number"),
+        (1.5, "it is an object of type float, not a whole number"),
+        ("5", "it is an object of type str, not a whole number"),
         (datetime(2026, 1, 1), "it is a datetime, not a whole number"),
     ],
 )

@@ -102,7 +102,8 @@ def test_a_very_long_reason_is_cut() -> None:
 @pytest.mark.parametrize("serializer", [None, lambda each: each])
 @pytest.mark.parametrize("data", ["text", 5, 1.5, ["x"], {"x": 1}])
 def test_what_is_no_bytes_says_what_would_be(serializer: Any, data: Any) -> None:
-    said = f"it is a {type(data).__name__}, not bytes; give a `value_serializer`, as `str.encode`"
+    found = f"it is an object of type {type(data).__name__}, not bytes"
+    said = f"{found}; give a `value_serializer`, as `str.encode`"
     with pytest.raises(UnsendableRecordError, match=said):
         made(serializer, data)
 
