@@ -111,19 +111,15 @@ class Sender:
             return
         if deadline is not None:
             self._thread.join(deadline.remaining_seconds() + _GRACE_SECONDS)
-        else:
-            self._wait_while_any_ends()
-        if self._thread.is_alive():
-            text = "The producer's thread is busy, as with a callback. Left behind: %s batches"
-            logger.warning(text, self._accumulator.left())
-
-    def _wait_while_any_ends(self) -> None:
         # Without a callback, no record takes that long.
         patience_seconds = (self._config.delivery_timeout_ms + _SLACK_MS) / 1000
         before, left = -1, self._accumulator.left()
-        while self._thread.is_alive() and before != left:
+        while deadline is None and self._thread.is_alive() and before != left:
             self._thread.join(patience_seconds)
             before, left = left, self._accumulator.left()
+        if self._thread.is_alive():
+            text = "The producer's thread is busy, as with a callback. Batches left behind: %s"
+            logger.warning(text, self._accumulator.left())
 
     def client_instance_id(self, seconds: float) -> UUID:
         """Return the id by which brokers know this producer, after a wait of so many seconds.

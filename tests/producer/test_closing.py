@@ -107,7 +107,7 @@ def test_a_callback_that_waits_for_the_closing_thread_holds_it_up_for_a_bounded_
             end(producer)
             assert time.monotonic() - began < 5
             assert not last.done()
-        assert "busy, as with a callback. Left behind: 2 batches" in caplog.text
+        assert "busy, as with a callback. Batches left behind: 2" in caplog.text
         last.exception(IN_TIME)  # Some outcome comes once the callback ends.
 
 

@@ -202,7 +202,7 @@ def test_a_function_chooses_partitions(broker: MemoryBroker) -> None:
     with producing(broker, partitioner=choose) as producer:
         assert producer.send("many", key=b"last").result(IN_TIME).partition == 2
         assert producer.send("many", key=b"any").result(IN_TIME).partition in range(3)
-        with pytest.raises(UnsendableRecordError, match="its partition cannot be sent: it is a fl"):
+        with pytest.raises(UnsendableRecordError, match=r"partition cannot .* type float"):
             producer.send("many")
         producer.send("many", partition=0).result(IN_TIME)
     assert asked == [("many", b"last", 3), ("many", b"any", 3), ("many", None, 3)]

@@ -87,7 +87,7 @@ def test_times_are_whole_numbers_from_1970_on() -> None:
         (INT64_MAX + 1, f"it is {INT64_MAX + 1}, and Kafka's records"),
         (1.5, "it is an object of type float, not a whole number"),
         ("5", "it is an object of type str, not a whole number"),
-        (datetime(2026, 1, 1), "it is a datetime, not a whole number"),
+        (datetime(2026, 1, 1), "it is an object of type datetime, not a whole number"),
     ],
 )
 def test_times_that_no_record_can_have_are_named(given: Any, said: str) -> None:
