@@ -2,8 +2,11 @@
 
 import base64
 import os
+import re
+import shutil
 import ssl
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -261,6 +264,12 @@ SCHEMES = {
         "PGB0Lbm+4oQj+/u2oUlPxlcw6UBHmRxt7gdhRqQ5eYOpoHpcpVGO4YJQIFoERNbs6lW0AzgBNuFy2m88YHIvgFEk"
         "ZD2AQTvU+wed13NXUQrx3lDJZTS2e9gMNpPzs76HWr+MM0kCc0z2w==",
     ),
+    "PBE-SHA1-RC2-64": (
+        "nothing",
+        "MIGwMBsGCSqGSIb3DQEFCzAOBAhZO1RNNqpzYAICCAAEgZAJdPglO+R6zFKy5xPVZKS905dzRFzYxbZQnJvN21nZ"
+        "3heHHmVRkU8KNCaUdYRjOny832AMQmRBOemYEdfGnvcxvfeDeIZD76bmqQrtTSA53m2nNMHjizMUuH/YcfwWDq2s"
+        "vT+qY3Yp/TnxIYWz0rq2a2kGvgt3svbnOcaZPfqJvVzEp8DZvgIMrcir1y9ytSE=",
+    ),
     "PBE-SHA1-DES": (
         "nothing",
         "MIGwMBsGCSqGSIb3DQEFCjAOBAhUoD8PLFqX0QICCAAEgZBk6eDSS6k3tq+cxkDpZPRZRRMD3bLL9+h52+XHmf1V"
@@ -277,14 +286,37 @@ SCHEMES = {
 }
 
 
+LEGACY = ["openssl", "list", "-providers", "-provider", "legacy"]
+
+
+def key_by(scheme: str) -> str:
+    _, body = SCHEMES[scheme]
+    label = "EC PRIVATE KEY" if ":" in body else "ENCRYPTED PRIVATE KEY"
+    return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+
+
+@pytest.mark.parametrize("scheme", [name for name in SCHEMES if SCHEMES[name][0] == "nothing"])
+def test_the_command_in_the_error_converts_a_key(
+    me: Certified, tmp_path: Path, scheme: str
+) -> None:
+    if not shutil.which("openssl") or subprocess.run(LEGACY, check=False).returncode:
+        pytest.skip("There is no command openssl with the provider `legacy`")
+    files = {"KEY": written(tmp_path, key_by(scheme)), "NEW": str(tmp_path / "new")}
+    right = {"key_password": PASSWORD}
+    told = re.search("'(openssl [^']*)'", str(refusal(**inline(me, key_by(scheme)), **right)))
+    assert told
+    command = [files.get(word, word) for word in told[1].split()]
+    command += ["-passin", f"pass:{PASSWORD}", "-passout", f"pass:{PASSWORD}"]
+    subprocess.run(command, check=True, timeout=60)
+    assert "do not match" in str(refusal(**inline(me, Path(files["NEW"]).read_text()), **right))
+
+
 @pytest.mark.parametrize("in_file", [True, False])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_an_older_scheme_is_read_or_named(
     me: Certified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, in_file: bool
 ) -> None:
-    reader, body = SCHEMES[scheme]
-    label = "EC PRIVATE KEY" if ":" in body else "ENCRYPTED PRIVATE KEY"
-    key = f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"
+    reader, key = SCHEMES[scheme][0], key_by(scheme)
     options = inline(me, key)
     if in_file:
         options = {"keystore_location": written(tmp_path, me.certificate_pem + key)}

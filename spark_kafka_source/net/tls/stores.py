@@ -65,6 +65,7 @@ def _encrypted(key: "PrivateKeyTypes", one_time: Secret) -> bytes:
 
 
 _INSTALL = f"{install_extra('tls')} on the driver and on every executor"
+_CONVERT = "openssl pkcs8 -topk8 -v2 aes256 -provider legacy -provider default -in KEY -out NEW"
 _READ_BY_CRYPTOGRAPHY = {"PBE-MD5-DES", "PBE-SHA1-RC4-128", "PBE-SHA1-RC2-40", "RC2-CBC"}
 _MOST_BYTES = 16 * 1024 * 1024
 # The first bytes of a file. PEM may have any text before its first block.
@@ -192,7 +193,7 @@ def encrypted_anew(key: ClientKey) -> ClientKey:
     scheme = older_scheme(key.key.reveal())
     if scheme is None:
         raise wrong
-    remedy = "convert the key by 'openssl pkcs8 -topk8 -v2 aes256'"
+    remedy = f"convert the key by '{_CONVERT}'"
     try:
         pem, one_time = _read_by_cryptography(key)
         return replace(key, key=pem, password=one_time)
