@@ -167,6 +167,22 @@ def test_a_truststore_in_der_is_read(ca: Certified, tmp_path: Path) -> None:
     assert authorities(truststore_location=file, truststore_type="DER") == 1
 
 
+@pytest.mark.parametrize(
+    ("after", "count"), [("me", 2), (b"\n", None), (b"0", None), ("cut", None), ("pem", None)]
+)
+def test_all_that_follows_a_certificate_in_der_is_read_or_refused(
+    ca: Certified, me: Certified, tmp_path: Path, after: str | bytes, count: int | None
+) -> None:
+    first, second = (ssl.PEM_cert_to_DER_cert(each.certificate_pem) for each in (ca, me))
+    known = {"me": second, "cut": second[:-1], "pem": me.certificate_pem.encode()}
+    rest = known[after] if isinstance(after, str) else after
+    file = {"truststore_location": written(tmp_path, first + rest)}
+    if count is None:
+        assert "holds a certificate that cannot be read" in str(refusal(**file))
+    else:
+        assert tls_context(tls_settings(**file)).cert_store_stats()["x509"] == count
+
+
 @pytest.mark.parametrize("in_file", [True, False])
 @pytest.mark.parametrize("prefix", ["kafka.", "schema.registry."])
 @pytest.mark.parametrize(
@@ -202,6 +218,19 @@ def test_pem_in_another_form_is_refused_with_the_cure(
         with pytest.raises(ConfigurationError, match=said) as caught:
             tls_context(TlsSettings.from_settings(Settings(named), prefix))
         assert named[caught.value.option] not in (ca.certificate_pem, me.certificate_pem)
+
+
+@pytest.mark.parametrize("form", ["PEM", "DER", "PKCS12", "JKS"])
+def test_a_store_in_base64_is_refused_with_the_cure(
+    ca: Certified, tmp_path: Path, form: str
+) -> None:
+    pem = ca.certificate_pem
+    stores = {"PEM": pem.encode(), "DER": ssl.PEM_cert_to_DER_cert(pem), "JKS": JKS}
+    data = stores.get(form) or ca.java_truststore(PASSWORD)
+    text = base64.b64encode(data).decode()
+    file = {"truststore_location": written(tmp_path, text)}
+    for options in ({"truststore_certificates": text}, file, file | {"truststore_type": form}):
+        assert "in base64, as in a Kubernetes secret. Decode it once" in str(refusal(**options))
 
 
 # -- keystores -------------------------------------------------------------------------------------

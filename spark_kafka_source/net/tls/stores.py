@@ -7,6 +7,7 @@ import base64
 import re
 import secrets
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,6 +77,7 @@ _BEGINNINGS = (
     (_SEQUENCE + rb"\x02\x01\x03", "PKCS12"),  # Its version comes first (RFC 7292, 4).
     (_SEQUENCE + rb"0", "DER"),
 )
+_BASE64 = "base64"
 # Java also reads PKCS12 if the type is JKS, which is Kafka's default.
 _TYPES = ("PEM", "PKCS12", "DER", "JKS", "JCEKS")
 _PATH = r"[^\n]*[/\\][^\n]*|[^\n]+\.[A-Za-z0-9]{2,10}"
@@ -264,18 +266,14 @@ def _blocks(option: str, text: str) -> list[Block]:
     if any("\\" in block.text for block in blocks):
         found = "has a backslash and an 'n' in place of the ends of lines"
         raise ConfigurationError(option, found, "Give real ends of lines, or spaces")
-    if not blocks and _is_base64(text):
-        found = "is PEM in base64, as in a Kubernetes secret"
-        raise ConfigurationError(option, found, "Decode it once, as by 'base64 -d'")
+    if not blocks and _kind(text.encode(errors="replace")) == _BASE64:
+        raise _encoded(option)
     return blocks
 
 
-def _is_base64(data: bytes | str) -> bool:
-    """Whether it is PEM that is encoded in base64."""
-    try:
-        return b"-----BEGIN " in base64.b64decode(data)
-    except ValueError:
-        return False
+def _encoded(option: str) -> ConfigurationError:
+    found = "is in base64, as in a Kubernetes secret"
+    return ConfigurationError(option, found, "Decode it once, as by 'base64 -d', into a file")
 
 
 def _is_given(store: _Store) -> bool:
@@ -306,7 +304,7 @@ def _read_store(store: _Store) -> tuple[list[Block], Secret]:
             prefix = store.name.rpartition(".")[0]
             expected = f"Leave it out; that of a key is '{prefix}.key.password'"
             raise ConfigurationError(f"{store.name}.password", text, expected)
-        text = ssl.DER_cert_to_PEM_cert(data) if kind == "DER" else data.decode("latin-1")
+        text = _pem_of_der(data) if kind == "DER" else data.decode("latin-1")
         return _blocks(store.option, text), Secret("")
     try:
         return pkcs12_blocks(data, store.password)
@@ -318,6 +316,20 @@ def _read_store(store: _Store) -> tuple[list[Block], Secret]:
         text, where = "does not open {}", store.shown_location
         expected = "Give its password; if it is right, the file is damaged"
         raise ConfigurationError(f"{store.name}.password", text, expected, where) from error
+
+
+def _pem_of_der(data: bytes) -> str:
+    """Return certificates in DER, one after the other, as PEM (X.690, 8.1.3 and 10.1)."""
+    found, start = [], 0
+    while start < len(data):
+        size, head = int.from_bytes(data[start + 1 : start + 2]), 2
+        if size >= 0x80:
+            head += size - 0x80
+            size = int.from_bytes(data[start + 2 : start + head])
+        end = start + head + size
+        found.append(ssl.DER_cert_to_PEM_cert(data[start:end]))
+        start = end
+    return "".join(found)
 
 
 def _read_file(store: _Store) -> bytes:
@@ -337,8 +349,14 @@ def _read_file(store: _Store) -> bytes:
 
 
 def _kind(data: bytes) -> str | None:
-    kinds = (kind for beginning, kind in _BEGINNINGS if re.match(beginning, data, re.DOTALL))
-    return next(kinds, "PEM" if b"-----BEGIN " in data or _is_base64(data) else None)
+    for beginning, kind in _BEGINNINGS:
+        if re.match(beginning, data, re.DOTALL):
+            return kind
+    if b"-----BEGIN " in data:
+        return "PEM"
+    with suppress(ValueError):
+        return _BASE64 if data and _kind(base64.b64decode(data)) else None
+    return None
 
 
 def _check_kind(store: _Store, kind: str | None) -> None:
@@ -349,6 +367,8 @@ def _check_kind(store: _Store, kind: str | None) -> None:
         )
         text, expected = f"{{}} is a {kind} store, which only Java reads", f"Convert it: {command}"
         raise ConfigurationError(store.option, text, expected, store.shown_location)
+    if kind == _BASE64:
+        raise _encoded(store.option)
     if kind is None:
         text = "{} is neither PEM nor PKCS12 nor a certificate in DER"
         expected = "Give a file in PEM or PKCS12"
