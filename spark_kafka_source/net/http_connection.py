@@ -7,6 +7,7 @@ only its choice of a proxy is used.
 import base64
 import http.client
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -41,7 +42,7 @@ _PROXY = (
     r"(?:(?i:http)://)?(?:(?P<user>[^/?#:]*)(?::(?P<password>[^/?#]*))?@)?"
     r"(?P<host>\[[^\]@/]+\]|[^:/?#@\[\]\s]+)(?::(?P<port>[0-9]{1,5}))?/?"
 )
-_PROXY_EXPECTED = "Give 'http://host:port', with a login 'http://user:password@host:port'"
+_OTHER_PROXY = r"\s*(https|socks(?:4a?|5h?)?)://"
 _MAY_HEAL = (408, 429)
 _PROXY_LOGIN = 407
 
@@ -81,8 +82,7 @@ class Proxy:
         said = f"{self.address} answers with status {status} when asked for {server}"
         if status >= 500 or status in _MAY_HEAL:
             return ConnectionFailedError(f"the proxy {said} ('{self.option}')")
-        expected = f"{_PROXY_EXPECTED}, or name the server in 'NO_PROXY'"
-        return ConfigurationError(self.option, f"the proxy {said}", expected)
+        return ConfigurationError(self.option, f"the proxy {said}", _proxy_expected())
 
 
 def proxy_for(server: Address, *, tls: bool) -> Proxy | None:
@@ -94,15 +94,29 @@ def proxy_for(server: Address, *, tls: bool) -> Proxy | None:
     url = urllib.request.getproxies().get(scheme)
     if not url or is_loopback(server.host) or urllib.request.proxy_bypass(str(server)):
         return None
-    option, match = f"{scheme.upper()}_PROXY", re.fullmatch(_PROXY, url.strip())
+    option, match = _variable(f"{scheme}_proxy"), re.fullmatch(_PROXY, url.strip())
     port = int(match["port"] or 80) if match else 0
     if match is None or not 0 < port < 65536:
-        raise ConfigurationError(option, "is not the address of a proxy", _PROXY_EXPECTED)
+        other = re.match(_OTHER_PROXY, url, re.IGNORECASE)
+        found = "is not the address of a proxy"
+        if other:
+            found = f"names a proxy of the kind '{other[1].lower()}', which is not used"
+        raise ConfigurationError(option, found, _proxy_expected())
     headers = {}
     if match["user"]:
         login = unquote_to_bytes(f"{match['user']}:{match['password'] or ''}")
         headers["Proxy-Authorization"] = f"Basic {base64.b64encode(login).decode()}"
     return Proxy(option, Address(match["host"].strip("[]"), port), headers)
+
+
+def _proxy_expected() -> str:
+    url = "'http://host:port', with a login 'http://user:password@host:port'"
+    return f"Give {url}, or name the server in '{_variable('no_proxy')}'"
+
+
+def _variable(name: str) -> str:
+    """Return the name of a variable as it is set. The one in lower case takes precedence."""
+    return name if name in os.environ else name.upper()
 
 
 def is_loopback(host: str) -> bool:
@@ -125,6 +139,9 @@ class HttpConnection:
     ) -> None:
         self.address = address
         self._tls, self._peer, self._most_bytes = tls, peer, most_bytes
+        self._sent_address = address
+        with suppress(UnicodeError):  # An error of the connection tells it.
+            self._sent_address = Address(address.host.encode("idna").decode(), address.port)
         self._history = BrokerHistory()
         self._proxy: Proxy | None = None
         self._target: tuple[object, ...] = ()
@@ -135,7 +152,7 @@ class HttpConnection:
     def host(self) -> str:
         """The `Host` header: without the port if it is the usual one."""
         usual = 80 if self._tls is None else 443
-        return str(self.address).removesuffix(f":{usual}")
+        return str(self._sent_address).removesuffix(f":{usual}")
 
     @property
     def where(self) -> str:
@@ -200,7 +217,7 @@ class HttpConnection:
         except BaseException as error:
             # No request may be sent on this socket without TLS.
             connected.close()
-            if isinstance(error, OSError | http.client.HTTPException):
+            if isinstance(error, OSError | http.client.HTTPException | UnicodeError):
                 raise self._failed(error) from error
             raise
         self._socket = connected
@@ -211,8 +228,8 @@ class HttpConnection:
         bounded = BoundedSocket(connected, _BESIDE_BODY_BYTES, deadline)
         connection = http.client.HTTPConnection(str(proxy.address))
         connection.sock = cast(socket.socket, bounded)
-        headers = {"Host": str(self.address), **proxy.headers}
-        connection.request("CONNECT", str(self.address), headers=headers)
+        headers = {"Host": str(self._sent_address), **proxy.headers}
+        connection.request("CONNECT", str(self._sent_address), headers=headers)
         with connection.getresponse() as response:
             if not 200 <= response.status < 300:
                 raise proxy.refusal(self.address, response.status)
@@ -282,6 +299,6 @@ class HttpConnection:
             if failure is not None:
                 return failure
         text = getattr(error, "strerror", None) or str(error)
-        if not isinstance(error, OSError):
+        if not isinstance(error, OSError | UnicodeError):
             text = f"no complete HTTP answer ({type(error).__name__})"
         return ConnectionFailedError(f"{self.where}: {text}")

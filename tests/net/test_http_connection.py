@@ -229,6 +229,9 @@ def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": ".a.b"}, "r.a.b:8081", None),
         ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "a.b"}, "r.a.b:8081", None),
         ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "a.b"}, "ra.b:8081", "p:3128"),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "*.a.b"}, "r.a.b:8081", "p:3128"),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "10.0.0.0/8"}, "10.0.0.1:8081", "p:3128"),
+        ({"HTTP_PROXY": "http://p:3128", "NO_PROXY": "bücher.x"}, "bücher.x:8081", None),
     ],
 )
 def test_the_proxy_for_a_server(
@@ -246,8 +249,6 @@ def test_the_proxy_for_a_server(
         "http:/me:canary@p:3128",
         "http://me:ca/nary@p:3128",
         "http://me:can#ary@p:3128",
-        "https://me:canary@p:3128",
-        "socks5://me:canary@p:3128",
         "http://me:canary@p:0",
         "http://me:canary@p:99999",
         "http://me:canary@",
@@ -261,6 +262,49 @@ def test_a_proxy_that_is_none_is_refused_without_its_password(
     with pytest.raises(ConfigurationError, match="Option 'HTTPS_PROXY': is not the address") as no:
         proxy_for(ELSEWHERE, tls=True)
     assert "nary" not in f"{no.value}{no.value!r}{no.value.__cause__}"
+
+
+@pytest.mark.parametrize("kind", ["https", "socks", "SOCKS4", "socks4a", "socks5", "socks5h"])
+@pytest.mark.parametrize(
+    ("option", "no_proxy"), [("HTTPS_PROXY", "NO_PROXY"), ("https_proxy", "no_proxy")]
+)
+def test_a_proxy_of_another_kind_is_refused_with_the_ways_on(
+    proxied: Callable[..., None], kind: str, option: str, no_proxy: str
+) -> None:
+    proxied(**{option: f"{kind}://me:canary@p:1080", no_proxy: "x"})
+    with pytest.raises(ConfigurationError) as no:
+        proxy_for(ELSEWHERE, tls=True)
+    assert str(no.value) == (
+        f"Option '{option}': names a proxy of the kind '{kind.lower()}', which is not used. Give "
+        "'http://host:port', with a login 'http://user:password@host:port', or name the server in "
+        f"'{no_proxy}'"
+    )
+
+
+@pytest.mark.parametrize("tls", [None, TlsSettings()])
+@pytest.mark.parametrize(
+    ("host", "sent"),
+    [("bücher.example", b"xn--bcher-kva.example"), ("例え.example", b"xn--r8jz45g.example")],
+)
+def test_a_name_is_sent_in_ascii_and_shown_as_it_is_given(
+    proxied: Callable[..., None], tls: TlsSettings | None, host: str, sent: bytes
+) -> None:
+    with serving([b"HTTP/1.1 407 Log in\r\n\r\n"]) as proxy:
+        proxied(HTTP_PROXY=str(proxy.address), HTTPS_PROXY=str(proxy.address))
+        with pytest.raises(ConfigurationError, match=f"when asked for {host}:8081"):
+            connection_to(Address(host, 8081), tls).ask(GET, soon())
+    assert proxy.asked[0][0].split(b" ")[1].removeprefix(b"http://").startswith(sent + b":8081")
+    assert b"\r\nHost: " + sent + b":8081\r\n" in proxy.asked[0][0]
+
+
+@pytest.mark.parametrize("tls", [None, TlsSettings()])
+def test_a_name_that_has_no_form_in_ascii(
+    proxied: Callable[..., None], tls: TlsSettings | None
+) -> None:
+    with serving([]) as proxy:
+        proxied(HTTP_PROXY=str(proxy.address), HTTPS_PROXY=str(proxy.address))
+        with pytest.raises(ConnectionFailedError, match=r"^ü\.\.x:8081 through .*'ascii' codec"):
+            connection_to(Address("ü..x", 8081), tls).ask(GET, soon())
 
 
 def test_http_through_a_proxy(proxied: Callable[..., None]) -> None:
