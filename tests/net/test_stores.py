@@ -146,6 +146,8 @@ def test_options_that_contradict_each_other(ca: Certified, tmp_path: Path) -> No
         ({"truststore_certificates": pem, "truststore_type": "JKS"}, "truststore.type"),
         ({"truststore_location": file, "truststore_password": PASSWORD}, "truststore.password"),
         ({"truststore_password": PASSWORD}, "truststore.password"),
+        ({"truststore_type": PASSWORD}, "truststore.type"),
+        ({"keystore_type": PASSWORD}, "keystore.type"),
         ({"keystore_key": pem}, "keystore.certificate.chain"),
         ({"keystore_certificate_chain": pem}, "keystore.key"),
     ):

@@ -280,6 +280,9 @@ def _is_given(store: _Store) -> bool:
     if not store.location and store.password:
         text = f"has no effect without '{store.option}'"
         raise ConfigurationError(f"{store.name}.password", text, "Give both, or leave it out")
+    if store.type.strip().upper() not in ("", *_TYPES):  # It may be a misplaced password.
+        expected = "Give 'PEM', 'PKCS12' or 'DER', or leave it out"
+        raise ConfigurationError(f"{store.name}.type", "found {}", expected, store.shown_type)
     return bool(store.location)
 
 
