@@ -8,7 +8,7 @@ import pytest
 
 import spark_kafka_source
 from spark_kafka_source import KafkaConsumer, KafkaProducer
-from spark_kafka_source.errors import KafkaTimeoutError, LocalError
+from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError, LocalError
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import SendFuture
 from spark_kafka_source.testing.memory import MemoryBroker
@@ -69,7 +69,7 @@ def test_nothing_is_logged_within_a_handler(broker: MemoryBroker, topic: str) ->
                 return
             within.append(within[-1] + 1)
             if within[-1] == 1:
-                with suppress(KafkaTimeoutError):
+                with suppress(KafkaTimeoutError, BootstrapError):
                     producer.send(topic, b"a line")
                 consumer.poll(500)
                 echoes.error("an echo")

@@ -153,7 +153,7 @@ def test_a_record_waits_for_earlier_ones_of_its_topic(
     broker: MemoryBroker, logs: list[PartitionLog]
 ) -> None:
     async def write() -> None:
-        async with writing(broker, max_block_ms=500) as producer:
+        async with writing(broker, max_block_ms=3_000) as producer:
             await producer.partitions_for("t")
             answers = broker.hold(MetadataRequest)
             unknown = asyncio.create_task(producer.send("t", b"a", partition=2))

@@ -393,13 +393,13 @@ def test_the_deadline_is_for_the_whole_exchange(
 
     over = threading.Event()
     with socket.create_server((LOOPBACK, 0)) as listener:
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         proxy = f"{LOOPBACK}:{listener.getsockname()[1]}"
         proxied(HTTP_PROXY=proxy, HTTPS_PROXY=proxy)
         said = f"{ELSEWHERE} through the proxy {proxy} .'HTTPS?_PROXY'.: timed out"
         with pytest.raises(RequestTimeoutError, match=said):
-            connection_to(ELSEWHERE, tls).ask(GET, Deadline.after_ms(300))
+            connection_to(ELSEWHERE, tls).ask(GET, Deadline.after_ms(1_000))
         over.set()
         thread.join(WAIT_SECONDS)
 

@@ -160,8 +160,9 @@ def test_records_go_where_their_keys_say(broker: MemoryBroker) -> None:
 
 
 def test_a_partition_that_is_not_there_is_named(broker: MemoryBroker) -> None:
-    with producing(broker, max_block_ms=100) as producer:
-        waited = r", also after 100 ms \('max_block_ms'\)"
+    with producing(broker, max_block_ms=2_000) as producer:
+        knowing(producer, "t")
+        waited = r", also after 2000 ms \('max_block_ms'\)"
         for wrong, more in ((1, waited), (-1, "")):
             said = f"'t' has no partition {wrong}: it has 1, from 0 on{more}$"
             with pytest.raises(UnknownPartitionError, match=said):

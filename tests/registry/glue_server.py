@@ -1,10 +1,9 @@
 """A local server that answers as AWS Glue does, and the environment in which it is asked."""
 
 import json
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
@@ -29,11 +28,13 @@ class Glue:
         self.versions: dict[str, dict[str, Any]] = {}
         self.asked: list[dict[str, Any]] = []
         self.error: tuple[int, str] | None = None
-        self.wait_seconds = 0.0
+        self.speaks = Event()
+        """It answers nothing until then."""
+        self.speaks.set()
 
     def answer(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.asked.append(asked)
-        time.sleep(self.wait_seconds)
+        self.speaks.wait(300)
         named = asked.get("SchemaVersionId") or "/".join(asked["SchemaId"].values())
         if self.error is None and named in self.versions:
             return 200, self.versions[named]
@@ -79,6 +80,7 @@ def glue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Glue]:
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     yield known
+    known.speaks.set()
     server.shutdown()
     thread.join()
     server.server_close()

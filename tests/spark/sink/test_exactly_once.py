@@ -69,7 +69,7 @@ from tests.exactly_once.steps import Step, SteppedRunner
 from tests.producer.writing import committed_values
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
-from tests.spark.test_outage import outage
+from tests.spark.test_outage import OF_CLIENTS, outage
 
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 THIRD_RUN = "33333333-3333-4333-8333-333333333333"
@@ -223,9 +223,8 @@ def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
 def test_new_processes_outlast_brokers_that_are_away(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first contact ends after 0.1 s, and a call of rows or decisions after 30 s."""
-    scaled = {"kafka.request.timeout.ms": "100", "kafka.default.api.timeout.ms": "100"}
-    found = guarantee(broker, **scaled, **{"kafka.delivery.timeout.ms": "30000"})
+    """The first contact ends after 1 s, and a call of rows or decisions after 30 s."""
+    found = guarantee(broker, **OF_CLIENTS, **{"kafka.delivery.timeout.ms": "30000"})
     with outage(broker):
         written = write(found, IN_STREAM, "a")
     be_a_new_process(monkeypatch)
