@@ -56,9 +56,11 @@ def outage(broker: MemoryBroker, *, ends: bool = True) -> Iterator[None]:
     timer = Timer(OUTAGE_SECONDS, broker.start, [0])
     if ends:
         timer.start()
-    yield
-    if ends:
-        timer.join()
+    try:
+        yield
+    finally:
+        if ends:
+            timer.join()
 
 
 def source(broker: MemoryBroker) -> SourceOptions:
