@@ -1,7 +1,7 @@
 """Configuration of a `KafkaConsumer`: Kafka's names with underscores, and a few more."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
@@ -72,15 +72,16 @@ class ConsumerConfig:
             poll = settings.read(PollConfig)
             group_id = settings.text("kafka.group.id")
             client = ClientConfig.from_settings(settings, token_provider)
+            typed = TypedConfig.from_settings(settings)
             return cls(
                 client=numbered(client, settings, group_id),
-                fetch=FetchConfig.from_settings(settings),
+                fetch=replace(FetchConfig.from_settings(settings), chunk_bytes=typed.chunk_bytes),
                 poll=poll,
                 reset=parse_reset(poll.auto_offset_reset),
                 group=settings.read(GroupConfig) if group_id else None,
                 sensors=settings.read(SensorConfig),
                 telemetry=settings.read(TelemetryConfig),
-                typed=TypedConfig.from_settings(settings),
+                typed=typed,
                 spelling=spelling,
             )
 

@@ -1,7 +1,7 @@
 """Settings of a read of topics: those of a consumer that has no group and does not poll."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from spark_kafka_source.client import CLIENT_OPTIONS, ClientConfig
@@ -48,6 +48,5 @@ class TopicConfig:
             if typed.bad_records is BadRecords.TOPIC:
                 expected = "A read writes nothing: give 'fail', 'skip' or 'null'"
                 raise ConfigurationError(BAD_RECORDS, "found 'topic'", expected)
-            return cls(
-                numbered(client, settings, ""), FetchConfig.from_settings(settings), typed, spelling
-            )
+            fetch = replace(FetchConfig.from_settings(settings), chunk_bytes=typed.chunk_bytes)
+            return cls(numbered(client, settings, ""), fetch, typed, spelling)

@@ -87,6 +87,7 @@ class Answers:
             end=MAX_OFFSET if position.end is None else position.end,
             check_crcs=self.config.check_crcs,
             isolation_level=self.config.isolation_level,
+            chunk_bytes=self.config.chunk_bytes,
             limit=self.limit,
             aborted=[
                 AbortedTransaction(aborted.producer_id, aborted.first_offset)

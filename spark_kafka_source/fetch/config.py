@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from spark_kafka_source.client import CLIENT_RACK
 from spark_kafka_source.options.declaration import Settings, held, option
 from spark_kafka_source.options.kinds import boolean, choice, int32
-from spark_kafka_source.records import IsolationLevel
+from spark_kafka_source.records import CHUNK_BYTES, IsolationLevel
 
 _OF_A_PARTITION = "kafka.max.partition.fetch.bytes"
 
@@ -34,6 +34,9 @@ class FetchConfig:
     client_rack: str = held(CLIENT_RACK)
     limits_partitions: bool = False
     """Whether `max.partition.fetch.bytes` is given. Else the fetches of a range may exceed it."""
+
+    chunk_bytes: int = CHUNK_BYTES
+    """The size of what is decoded at once."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "FetchConfig":

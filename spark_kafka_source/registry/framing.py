@@ -44,6 +44,7 @@ class Misframed(IntEnum):
     COMPRESSION = 8
     ZLIB = 9
     ENCODING = 10
+    INFLATED = 11
 
 
 _REASONS = {
@@ -56,8 +57,9 @@ _REASONS = {
     Misframed.INDEX: "a message index of {}",
     Misframed.TRAILING: "{} bytes after the schema id",
     Misframed.COMPRESSION: "an unknown compression, {:02x}",
-    Misframed.ZLIB: "a value that is not in zlib's format, or is too long",
+    Misframed.ZLIB: "a value that is not in zlib's format",
     Misframed.ENCODING: "a value in Avro's JSON encoding, which is not read",
+    Misframed.INFLATED: "a value of more than {} bytes when inflated",
 }
 
 

@@ -33,13 +33,18 @@ from spark_kafka_source.spelling import as_written
 
 MOST_INFLATED = 32 << 20
 """The most bytes of one value that was in zlib's format."""
-MOST_INFLATED_TOGETHER = 256 << 20
-"""The most bytes of all of them that are framed together. The rows from there on are bad."""
+PACKED_CHUNK_BYTES = 256 << 10
+"""The size of chunks whose values may be in zlib's format, which packs up to 1,032 bytes into one.
+
+All values of a chunk then have at most 258 MiB, besides the ones of its last record.
+https://zlib.net/zlib_tech.html (maximum compression factor)
+"""
 
 _ID_BYTES = 8
 _GLUE, _STORED, _ZLIB = 3, 0, 5
 _GLUE_BYTES = 18
 _KINDS = ("contentId", "globalId")
+_INFLATED_AT_ONCE = 1 << 20
 
 Found = SchemaKey | tuple[Misframed, int]
 """The key in the bytes before a value, or the fault there and its detail."""
@@ -211,25 +216,29 @@ def _prefixed(
 
 def _inflated(octets: Octets, framed: Framed, ends: Integers, rows: list[int]) -> Framed:
     """Return the rows with the inflated values of `rows`, which stand behind all the others."""
-    data, ends = bytearray(octets), ends.astype(np.int64)
-    most = len(data) + MOST_INFLATED_TOGETHER
+    data, ends, detail = bytearray(octets), ends.astype(np.int64), np.zeros(len(ends), np.int64)
+    if framed.detail is not None:
+        detail |= framed.detail
     for row in rows:
-        packed = octets[framed.starts[row] : ends[row]]
-        value = _inflate(packed, min(MOST_INFLATED, most - len(data)))
-        if value is None:
-            framed.status[row], framed.key_of[row] = Misframed.ZLIB, -1
-            continue
-        framed.starts[row], ends[row] = len(data), len(data) + len(value)
-        data += value
-    return replace(framed, data=bytes(data), ends=ends)
+        at = len(data)
+        fault = _inflate(octets[framed.starts[row] : ends[row]].tobytes(), data)
+        if fault:
+            del data[at:]
+            framed.status[row], framed.key_of[row], detail[row] = fault, -1, MOST_INFLATED
+        else:
+            framed.starts[row], ends[row] = at, len(data)
+    return replace(framed, data=data, ends=ends, detail=detail)
 
 
-def _inflate(packed: Octets, most: int) -> bytes | None:
-    """Return the bytes of one whole stream of zlib, or None if it is none, or has more bytes."""
-    stream = zlib.decompressobj()
+def _inflate(packed: bytes, data: bytearray) -> Misframed:
+    """Append the bytes of one whole stream of zlib to `data`, and stop where they are too many."""
+    stream, most = zlib.decompressobj(), len(data) + MOST_INFLATED
     try:
-        value = stream.decompress(packed.tobytes(), most + 1)
+        while piece := stream.decompress(packed, _INFLATED_AT_ONCE):
+            data += piece
+            if len(data) > most:
+                return Misframed.INFLATED
+            packed = stream.unconsumed_tail
     except zlib.error:
-        return None
-    is_whole = stream.eof and not stream.unused_data and len(value) <= most
-    return value if is_whole else None
+        return Misframed.ZLIB
+    return Misframed.OK if stream.eof and not stream.unused_data else Misframed.ZLIB

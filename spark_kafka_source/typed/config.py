@@ -12,7 +12,13 @@ from spark_kafka_source.options.declaration import (
     named,
 )
 from spark_kafka_source.options.kinds import choice, string
-from spark_kafka_source.registry import REGISTRY_OPTIONS, GlueConfig, RegistryConfig
+from spark_kafka_source.records import CHUNK_BYTES
+from spark_kafka_source.registry import (
+    PACKED_CHUNK_BYTES,
+    REGISTRY_OPTIONS,
+    GlueConfig,
+    RegistryConfig,
+)
 from spark_kafka_source.typed.format_config import ONLY_READ, URL, Format, FormatConfig, FramingName
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 
@@ -58,6 +64,11 @@ class TypedConfig:
     registry: RegistryConfig | GlueConfig | None = None
     bad_records_topic: str = ""
     """The topic of dead letters, if bad records go to one."""
+
+    @property
+    def chunk_bytes(self) -> int:
+        """The size of the chunks to decode: smaller for a framing whose values may be packed."""
+        return PACKED_CHUNK_BYTES if isinstance(self.registry, GlueConfig) else CHUNK_BYTES
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TypedConfig":

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from spark_kafka_source import read_topic
+from spark_kafka_source import read_topic, read_topic_batches
 from spark_kafka_source.command_line.main import main
+from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import Record
+from spark_kafka_source.registry import PACKED_CHUNK_BYTES
 from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.typed import BadRecordError, TypedConfig, TypedWriteConfig
 from tests.consumer.consumers import QUICK, T0, consuming, poll_until
@@ -104,6 +106,22 @@ def test_each_form_is_read_in_all_ways(
     assert main(["tail", "t", "-b", servers, "--json", *settings]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["value"] for line in lines] == expected
+
+
+def test_no_record_is_bad_for_the_others_of_its_fetch(broker: MemoryBroker, glue: Glue) -> None:
+    glue.versions[str(ID)] = glue_server.version(ID, '"bytes"')
+    mebibyte = b"\x80\x80\x80\x01" + bytes(1 << 20)
+    packed = of_glue(zlib.compress(mebibyte), 5)
+    broker.create_topic("t")[0].append(*(Record(key=None, value=packed) for _ in range(300)))
+    servers, count = str(broker.address()), 0
+    given: dict[str, Any] = {**GLUE, "value_format": "avro", "value_schema": '"bytes"'}
+    config = ConsumerConfig.from_arguments({"bootstrap_servers": servers, **given})
+    assert config.fetch.chunk_bytes == PACKED_CHUNK_BYTES
+    for batch in read_topic_batches("t", bootstrap_servers=servers, columns=["value"], **given):
+        assert batch.nbytes < 300 << 20
+        assert not batch["value"].null_count
+        count += batch.num_rows
+    assert count == 300
 
 
 BAD: list[tuple[str, Record, dict[str, Any]]] = [

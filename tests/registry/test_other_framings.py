@@ -139,12 +139,19 @@ def test_every_row_is_what_it_is_by_itself(framing: Framing, rows: Rows) -> None
             assert (found.keys[place], values[number]) == expected
 
 
-def test_what_is_inflated_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_value_has_a_bound_when_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_INFLATED", 100)
-    monkeypatch.setattr(module, "MOST_INFLATED_TOGETHER", 250)
-    rows: Rows = [(glue(b"", zlib.compress(bytes(size))), None) for size in (100, 101, 100, 51, 50)]
+    monkeypatch.setattr(module, "_INFLATED_AT_ONCE", 7)
+    packed = [zlib.compress(bytes(size)) for size in (100, 101, 100_000, 50)]
+    rows: Rows = [(glue(b"", each), None) for each in (*packed, packed[0][:-1], b"{")]
     found, values = framed(GlueFraming(), rows)
-    ok, bad = Misframed.OK, Misframed.ZLIB
-    assert found.status.tolist() == [ok, bad, ok, bad, ok]
-    assert [len(values[at]) for at in (0, 2, 4)] == [100, 100, 50]
-    assert found.reason(1) == "a value that is not in zlib's format, or is too long"
+    assert [len(values[at]) for at in (0, 3)] == [100, 50]
+    long, other = (
+        "a value of more than 100 bytes when inflated",
+        "a value that is not in zlib's format",
+    )
+    fine = "nothing is wrong"
+    reasons = [fine, long, long, fine, other, other]
+    assert [found.reason(row) for row in range(len(rows))] == reasons
+    assert found.data is not None
+    assert len(found.data) < 1_000

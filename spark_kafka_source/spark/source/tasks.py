@@ -7,6 +7,7 @@ task" in docs/contributors/architecture.md.
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -142,7 +143,7 @@ def _chunks(
     reader = RangeReader(
         client,
         ranges,
-        in_this_rack(options.fetch),
+        replace(in_this_rack(options.fetch), chunk_bytes=options.typed.chunk_bytes),
         poll_timeout_ms=options.poll_timeout_ms,
         skip_lost=not options.data_loss.fails,
         max_record_bytes=options.max_record_bytes,
