@@ -172,11 +172,9 @@ _REFUSED: Mapping[Use, Mapping[str, str]] = {
 }
 """Settings of Kafka's clients that users may rely on: for whom, what to do instead, the names."""
 
-_ONE_FILE = "Name one PEM file with the key and its certificates as '{}ssl.keystore.location'"
-
 _INSTEAD: Mapping[Use, Mapping[str, str]] = {
     _ALL: {
-        _ONE_FILE.format(PREFIX): (
+        "Name one PEM file with the key and its certificates as 'kafka.ssl.keystore.location'": (
             "ssl.certificate.location ssl.certfile ssl.key.location ssl.keyfile"
         ),
         "Name PEM files as 'kafka.ssl.truststore.location' and 'kafka.ssl.keystore.location'": (
@@ -243,15 +241,16 @@ _INSTEAD: Mapping[Use, Mapping[str, str]] = {
 }
 """Names of other clients' settings, and guesses: for whom, a whole advice, the names."""
 
+_REGISTRY = "schema.registry."
 _OF_REGISTRIES = {
     "basic.auth.credentials.source": "Leave it out: 'schema.registry.basic.auth.user.info' is"
     " enough",
     "bearer.auth.credentials.source": "Leave it out, and give 'schema.registry.bearer.auth.token'",
-    "ssl.ca.location": "Use 'schema.registry.ssl.truststore.location'",
-    "ssl.certificate.location": _ONE_FILE.format("schema.registry."),
-    "ssl.key.location": _ONE_FILE.format("schema.registry."),
 }
-"""Names of other registry clients' settings, behind `schema.registry.`, and what to do instead."""
+"""Names of other registry clients' settings, behind `schema.registry.`, and what to do instead.
+
+The names of TLS are those of the clients of Kafka.
+"""
 
 _MEANT: Mapping[Use, Mapping[str, str]] = {
     _ALL: {
@@ -341,15 +340,12 @@ _REFUSED_IN_QUERIES = {
 def other_names(use: Use) -> OtherNames:
     """Return the names that are no options of this client."""
     is_query = use & Use.BOTH
-    meant = {PREFIX + name: ours for ours, name in _of(_MEANT, use)}
+    meant = _with_registries({PREFIX + name: ours for ours, name in _of(_MEANT, use)})
     if is_query:
         meant |= _MEANT_IN_QUERIES | {"topics": "topic" if use & Use.WRITE else "subscribe"}
-    registry = "schema.registry."
-    registries = {registry + name: advice for name, advice in _OF_REGISTRIES.items()}
-    instead = {PREFIX + name: advice for advice, name in _of(_INSTEAD, use)}
-    if not is_query:
-        # To a Kafka client, a name that begins with anything is a setting of Kafka's.
-        instead |= registries | {PREFIX + name: text for name, text in registries.items()}
+    instead = _with_registries({PREFIX + name: advice for advice, name in _of(_INSTEAD, use)})
+    for name, advice in _OF_REGISTRIES.items():
+        instead |= {_REGISTRY + name: advice, f"{PREFIX}{_REGISTRY}{name}": advice}
     return OtherNames(
         reasons={PREFIX + name: reason for reason, name in _of(_WITHOUT_EFFECT, use)},
         refused={PREFIX + name: advice for advice, name in _of(_REFUSED, use)}
@@ -363,6 +359,22 @@ def other_names(use: Use) -> OtherNames:
             for name, value in values.items()
         },
     )
+
+
+def _with_registries(known: Mapping[str, str]) -> dict[str, str]:
+    """Return what is said of the names, and the same of those of a registry's TLS.
+
+    To a Kafka client, a name that begins with anything is a setting of Kafka's.
+    """
+    found = dict(known)
+    for name, text in known.items():
+        if name.startswith(f"{PREFIX}ssl."):
+            ours = text.replace(PREFIX, _REGISTRY)
+            found |= {
+                name.replace(PREFIX, _REGISTRY): ours,
+                name.replace(PREFIX, PREFIX + _REGISTRY): ours,
+            }
+    return found
 
 
 def _of(table: Mapping[Use, Mapping[str, str]], use: Use) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source.client.arguments import Vocabulary
 from spark_kafka_source.consumer import consumer_config, topic_config
 from spark_kafka_source.options.declaration import Options, Settings, Use, used_by
 from spark_kafka_source.options.judgement import (
@@ -23,10 +24,15 @@ from spark_kafka_source.options.other_names import (
 from spark_kafka_source.producer import producer_config
 from spark_kafka_source.spark.all_options import OPTIONS
 
+
+def _all(vocabulary: Vocabulary) -> Options:
+    return {**vocabulary.known, **vocabulary.own}
+
+
 OWN: dict[Use, Options] = {
-    Use.CONSUMER: consumer_config.VOCABULARY.known,
-    Use.TOPIC_READ: topic_config.VOCABULARY.known,
-    Use.PRODUCER: producer_config.VOCABULARY.known,
+    Use.CONSUMER: _all(consumer_config.VOCABULARY),
+    Use.TOPIC_READ: _all(topic_config.VOCABULARY),
+    Use.PRODUCER: _all(producer_config.VOCABULARY),
     Use.READ: used_by(OPTIONS, Use.READ),
     Use.WRITE: used_by(OPTIONS, Use.WRITE),
 }
@@ -51,6 +57,27 @@ def test_each_name_has_one_meaning(use: Use) -> None:
 @each_client
 def test_each_hint_leads_to_an_option(use: Use) -> None:
     assert set(other_names(use).meant.values()) <= OWN[use].keys()
+
+
+@each_client
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("ca.location", "truststore.location"),
+        ("cafile", "truststore.location"),
+        ("ca.pem", "truststore.certificates"),
+        ("certificate.location", "keystore.location"),
+        ("key.location", "keystore.location"),
+        ("password", "key.password"),
+        ("check.hostname", "endpoint.identification.algorithm"),
+    ],
+)
+def test_a_name_of_tls_is_answered_alike_for_brokers_and_for_a_registry(
+    use: Use, name: str, ours: str
+) -> None:
+    for prefix in ("kafka.", "schema.registry."):
+        judgement = other_names(use)._unknown(f"{prefix}ssl.{name}", OWN[use])
+        assert f"'{prefix}ssl.{ours}'" in (judgement.text or judgement.hint)
 
 
 @each_client

@@ -126,7 +126,7 @@ def test_urls_that_are_none(url: str, text: str) -> None:
         ({"timeout_ms": "0"}, "'schema.registry.timeout.ms': found '0'"),
         ({"basic_auth_user_inf": CANARY}, "Did you mean 'schema.registry.basic.auth.user.info'?"),
         ({"basic_auth_credentials_source": "URL"}, "Leave it out: 'schema.registry.basic.auth"),
-        ({"ssl_ca_location": "ca.pem"}, "Use 'schema.registry.ssl.truststore.location'"),
+        ({"ssl_ca_location": "ca.pem"}, "Did you mean 'schema.registry.ssl.truststore.location'?"),
         ({"zzz": CANARY}, "'schema.registry.zzz': is not supported. See docs/options.md for all"),
         ({"ssl_truststore_location": "/no/ca.pem"}, "'/no/ca.pem' cannot be read: No such file"),
         ({"ssl_keystore_key": CANARY}, "schema.registry.ssl.keystore.certificate.chain': is miss"),
