@@ -88,6 +88,7 @@ class Framed:
         detail = 0 if self.detail is None else int(self.detail[row])
         text = _REASONS[Misframed(self.status[row])].format(detail)
         is_header = self.from_header is not None and self.from_header[row]
+        is_header &= self.status[row] != Misframed.ENCODING
         return f"in the header of the schema: {text}" if is_header else text
 
 

@@ -171,5 +171,5 @@ def _connected(config: GlueConfig) -> Any:
         expected = "Give it, as in 'eu-central-1', or set AWS_REGION"
         raise ConfigurationError(GLUE_REGION, "is missing", expected) from error
     except (_errors().BotoCoreError, ValueError) as error:
-        found = f"cannot be used: {str(error)[:_MOST_SHOWN]}"
+        found = f"cannot be used: {str(error)[:_MOST_SHOWN].rstrip('.')}"
         raise ConfigurationError(GLUE_REGION, found, "Give a region, as 'eu-central-1'") from error

@@ -17,7 +17,7 @@ https://docs.aws.amazon.com/glue/latest/dg/schema-registry.html
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -25,11 +25,13 @@ import numpy as np
 
 from spark_kafka_source.records.types import Bytes
 from spark_kafka_source.records.varints import Integers, Octets
-from spark_kafka_source.registry.confluent import MergedRows, Part
-from spark_kafka_source.registry.framing import Framed, Mask, Misframed, SchemaKey
+from spark_kafka_source.registry.confluent import ConfluentFraming, Indexes, MergedRows, Part
+from spark_kafka_source.registry.framing import Framed, Framing, Mask, Misframed, SchemaKey
 from spark_kafka_source.registry.row_headers import RowHeaders
 from spark_kafka_source.registry.schemas import ApicurioId
+from spark_kafka_source.registry.url import URL_OPTION
 from spark_kafka_source.spelling import as_written
+from spark_kafka_source.values import Encoded
 
 MOST_INFLATED = 32 << 20
 """The most bytes of one value that was in zlib's format."""
@@ -41,6 +43,7 @@ https://zlib.net/zlib_tech.html (maximum compression factor)
 """
 
 _ID_BYTES = 8
+_CONFLUENT_BYTES = 5
 _GLUE, _STORED, _ZLIB = 3, 0, 5
 _GLUE_BYTES = 18
 _KINDS = ("contentId", "globalId")
@@ -118,36 +121,70 @@ class GlueFraming:
 
 
 def hints(
-    part: str,
-    framed: tuple[Bytes, Integers, Integers],
-    rows: Integers,
+    framing: Framing,
+    framed: Framed,
+    rows: Encoded,
+    bad: Integers,
     headers: RowHeaders | None,
 ) -> dict[int, str]:
-    """Return, by row, what reads those of the bad `rows` that look like another registry's.
+    """Return, by row, what reads those of the `bad` rows that look like another framing's."""
+    octets: Octets = np.frombuffer(rows.data, np.uint8)
+    heads = {
+        row: octets[rows.starts[row] : rows.ends[row]][:_GLUE_BYTES].tobytes()
+        for row in bad.tolist()
+    }
+    if isinstance(framing, ConfluentFraming):
+        return _not_of_confluent(framing, heads, headers)
+    return _not_of_apicurio(framing, framed, heads) if isinstance(framing, ApicurioFraming) else {}
 
-    `framed` are the bytes, and the starts and ends of all rows.
-    """
-    data, starts, ends = framed
+
+def _not_of_confluent(
+    framing: ConfluentFraming, heads: Mapping[int, bytes], headers: RowHeaders | None
+) -> dict[int, str]:
+    part = framing.part.name.lower()
     option, schema = as_written(f"'{part}.framing'"), as_written(f"'{part}.schema'")
+    url, format = as_written(f"'{URL_OPTION}'"), as_written(f"'{part}.format'")
+    ways = {
+        "glue": f"{option} set to 'glue', without {url}, reads them",
+        "apicurio": f"{option} set to 'apicurio' reads it",
+    }
+    if framing.indexes is not Indexes.NONE:
+        text = f"Protobuf in this form is not read, but {format} set to 'binary' leaves it as bytes"
+        ways = dict.fromkeys(ways, text)
     found: dict[int, str] = {}
-    for row in rows.tolist():
-        head = bytes(memoryview(data)[starts[row] : ends[row]][:_GLUE_BYTES])
+    for row, head in heads.items():
         if len(head) == _GLUE_BYTES and head[0] == _GLUE and head[1] in (_STORED, _ZLIB):
-            found[row] = f"it begins as AWS Glue's values: {option} set to 'glue' reads them"
-        elif len(head) > _ID_BYTES and not any(head[:5]):
-            found[row] = f"it begins as with an id of 8 bytes: {option} set to 'apicurio' reads it"
+            found[row] = f"it begins as AWS Glue's values: {ways['glue']}"
+        elif len(head) > _ID_BYTES and not any(head[:_CONFLUENT_BYTES]):
+            found[row] = f"it begins as with an id of 8 bytes: {ways['apicurio']}"
     if headers is None:
         return found
-    bad = frozenset(rows.tolist())
     for kind in _KINDS:
         name = f"apicurio.{part}.{kind}"
-        for row in bad.intersection(_rows_with(headers, name)):
-            found[row] = f"its header {name} has the id: {option} set to 'apicurio' reads it"
-    for row in bad.intersection(_rows_with(headers, "content-type", b"avro/binary+")):
+        for row in heads.keys() & _rows_with(headers, name):
+            found[row] = f"its header {name} has the id: {ways['apicurio']}"
+    for row in heads.keys() & _rows_with(headers, "content-type", b"avro/binary+"):
         found[row] = (
             "its header content-type is that of Azure's registry, which is not asked: "
             f"{option} set to 'none', and the schema as {schema}, read it"
         )
+    return found
+
+
+def _not_of_apicurio(
+    framing: ApicurioFraming, framed: Framed, heads: Mapping[int, bytes]
+) -> dict[int, str]:
+    part = framing.part.name.lower()
+    option, found = as_written(f"'{part}.framing'"), dict[int, str]()
+    for row, head in heads.items():
+        if framed.status[row] == Misframed.ENCODING:
+            found[row] = f"its header apicurio.{part}.encoding is JSON"
+        elif len(head) < _CONFLUENT_BYTES or head[0]:
+            continue
+        elif framed.from_header is not None and framed.from_header[row]:
+            found[row] = "its id is in a header, and it begins as with another id"
+        elif any(head[1:_CONFLUENT_BYTES]):
+            found[row] = f"it begins as with an id of 4 bytes: {option} set to 'confluent' reads it"
     return found
 
 

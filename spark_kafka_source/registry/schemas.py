@@ -125,7 +125,10 @@ class JsonAnswer:
         if not isinstance(found, dict):
             raise self._wrong("ruleSet", "an object")
         rule_set = JsonAnswer._of(found, self._what)
-        rules = [rule._fields for name in RULE_SETS for rule in rule_set.objects(name)]
+        names = [name for name in found if name in RULE_SETS or isinstance(found[name], list)]
+        rules = [
+            {"kind": name, **rule._fields} for name in names for rule in rule_set.objects(name)
+        ]
         words = ("name", "kind", "type", "mode")
         return tuple(
             SchemaRule(*(str(rule.get(word) or "?")[:100] for word in words))

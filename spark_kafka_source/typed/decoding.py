@@ -14,7 +14,6 @@ from spark_kafka_source.records.headers import locate_headers, within_limit
 from spark_kafka_source.records.locate import locate
 from spark_kafka_source.records.located import Located, Slices
 from spark_kafka_source.registry import (
-    ConfluentFraming,
     Framed,
     Framing,
     GlueConfig,
@@ -240,8 +239,9 @@ class _PartDecoder:
         )
         others: Mapping[int, str] = {}
         bad = np.flatnonzero(decoded.status)
-        if len(bad) and isinstance(self._part.framing, ConfluentFraming):
-            others = hints(self._name, (chunk.data, starts, ends), bad, headers)
+        if len(bad):
+            rows = Encoded(chunk.data, starts, ends)
+            others = hints(self._part.framing, framed, rows, bad, headers)
         return _DecodedPart(self._name, slices, framed, written, decoded, others)
 
 

@@ -32,6 +32,10 @@ FIVE = (5).to_bytes(8, "big")
 GLUE = {"value_framing": "glue"}
 APICURIO = {"value_framing": "apicurio"}
 JSON = {"value_format": "json", "value_schema": "id BIGINT"}
+PROTO = {
+    "value_format": "protobuf",
+    "value_schema": 'syntax = "proto3"; message R { int64 id = 1; }',
+}
 AVRO = b"\x0e"
 """The value 7."""
 
@@ -125,7 +129,30 @@ def test_no_record_is_bad_for_the_others_of_its_fetch(broker: MemoryBroker, glue
 
 
 BAD: list[tuple[str, Record, dict[str, Any]]] = [
-    ("'value_framing' set to 'glue'", Record(key=None, value=of_glue(AVRO)), {}),
+    (
+        "'value_framing' set to 'glue', without 'schema_registry_url', reads them",
+        Record(key=None, value=of_glue(AVRO)),
+        {},
+    ),
+    ("not read, but 'value_format' set to 'binary'", Record(key=None, value=of_glue(AVRO)), PROTO),
+    (
+        "not read, but 'value_format' set to 'binary'",
+        Record(key=None, value=AVRO, headers=header("globalId", FIVE)),
+        PROTO,
+    ),
+    *(
+        (
+            "it begins as with an id of 4 bytes: 'value_framing' set to 'confluent' reads it",
+            Record(key=None, value=b"\0" + FIVE[4:] + value),
+            APICURIO,
+        )
+        for value in (AVRO, bytes(range(9)))
+    ),
+    (
+        "its id is in a header, and it begins as with another id",
+        Record(key=None, value=b"\0" + FIVE + AVRO, headers=header("globalId", FIVE)),
+        APICURIO,
+    ),
     ("'value_framing' set to 'apicurio'", Record(key=None, value=b"\0" + FIVE + AVRO), {}),
     ("'value_framing' set to 'apicurio'", Record(key=None, value=b"\0" + FIVE + b"{}"), JSON),
     (
@@ -142,7 +169,8 @@ BAD: list[tuple[str, Record, dict[str, Any]]] = [
     ("no schema globalId 7", Record(key=None, value=b"\0" + FIVE[:-1] + b"\7"), APICURIO),
     (f"has no schema {GONE}", Record(key=None, value=b"\3\0" + GONE.bytes), GLUE),
     (
-        "Avro's JSON encoding",
+        "decoded: a value in Avro's JSON encoding, which is not read; its header"
+        " apicurio.value.encoding is JSON",
         Record(key=None, value=b"{}", headers=header("globalId", FIVE, b"JSON")),
         APICURIO,
     ),
@@ -159,7 +187,8 @@ def test_what_reads_a_bad_record_is_named(
     reason, record, given = case
     glue.versions["default-registry/t"] = glue_server.version(ID, TEXT)
     named = {"error_code": 404, "name": "VersionNotFoundException"}
-    registry.on(f"{CORE}/globalIds/7", Reply(404, named))
+    for number in (7, 21_474_902_531):
+        registry.on(f"{CORE}/globalIds/{number}", Reply(404, named))
     broker.create_topic("t")[0].append(record)
     with consuming(broker, T0, **options_for(registry, **given)) as consumer:
         with pytest.raises(BadRecordError) as caught:
@@ -168,7 +197,10 @@ def test_what_reads_a_bad_record_is_named(
     with consuming(broker, T0, bad_records="null", **options_for(registry, **given)) as consumer:
         found: list[Any] = []
         poll_until(consumer, lambda: bool(found), found.extend)
-        assert reason.removesuffix(". It is") in found[0].value_error["reason"]
+        assert (
+            reason.removeprefix("decoded: ").removesuffix(". It is")
+            in found[0].value_error["reason"]
+        )
 
 
 URL = {"schema.registry.url": "http://a"}

@@ -26,7 +26,7 @@ from tests.registry.server import TestRegistry, error, registry_server, schema, 
 LONG = json.dumps({"type": "record", "name": "E", "fields": [{"name": "id", "type": "long"}]})
 LATEST, LOOKED_UP = "/subjects/t-value/versions/latest", "/subjects/t-value"
 ROW = pa.struct([("id", pa.int64())])
-SETS = ("domainRules", "migrationRules", "encodingRules")
+SETS = ("domainRules", "migrationRules", "encodingRules", "laterRules")
 OF_READERS, OF_WRITERS = {"READ", "UPGRADE", "DOWNGRADE", "UPDOWN"}, {"WRITE"}
 MODES = [*sorted(OF_READERS | OF_WRITERS), "WRITEREAD", "LATER", None]
 TEXT = "the rule 'pii', of the kind TRANSFORM and the type ENCRYPT"
@@ -129,6 +129,13 @@ def test_a_rule_that_is_disabled_does_not_count(registry: TestRegistry) -> None:
     registry.on("/schemas/ids/1", schema(LONG, **ruled("WRITEREAD", disabled=True)))
     registry.on(LATEST, version(LONG, 2, **ruled("WRITEREAD", disabled=True)))
     assert read(registry) == [{"id": 1}]
+
+
+def test_what_is_no_list_beside_the_rules_is_no_rule(registry: TestRegistry) -> None:
+    for each in ({"enabled": True}, {"laterRules": None}):
+        registry.on("/schemas/ids/1", schema(LONG, ruleSet=each))
+        registry.on(LATEST, version(LONG, 2, ruleSet=each))
+        assert read(registry) == [{"id": 1}]
 
 
 def test_a_new_version_would_have_the_rules_of_the_last_one(registry: TestRegistry) -> None:
