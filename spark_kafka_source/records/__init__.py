@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from spark_kafka_source.records.row_encoder import FEW_ROWS, Row, encode_rows
     from spark_kafka_source.records.split import cut_batch, split_batch
     from spark_kafka_source.records.types import (
+        CHUNK_BYTES,
         AbortedTransaction,
         Bytes,
         Codec,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         TimestampType,
         UnencodableRowError,
     )
-    from spark_kafka_source.records.unpacking import CHUNK_BYTES, MAX_CHUNK_BYTES, chunks
+    from spark_kafka_source.records.unpacking import MAX_CHUNK_BYTES, chunks
     from spark_kafka_source.records.varints import Integers
 
 __all__ = [
@@ -121,13 +122,13 @@ if not TYPE_CHECKING:
             "encode": "NO_TIMESTAMP Record encode_batch encode_control_batch",
             "encoded_batch": "EncodedBatch MAX_BATCH_BYTES",
             "record_tables": "as_rows columns_of join_columns",
-            "unpacking": "CHUNK_BYTES MAX_CHUNK_BYTES chunks",
+            "unpacking": "MAX_CHUNK_BYTES chunks",
             "row_encoder": "FEW_ROWS Row encode_rows",
             "split": "cut_batch split_batch",
             "types": (
-                "AbortedTransaction Bytes Codec ColumnTypeError IsolationLevel RecordLimit "
-                "RecordTooLargeError RowTooLargeError TimestampOverflowError TimestampType "
-                "UnencodableRowError"
+                "AbortedTransaction Bytes CHUNK_BYTES Codec ColumnTypeError IsolationLevel "
+                "RecordLimit RecordTooLargeError RowTooLargeError TimestampOverflowError "
+                "TimestampType UnencodableRowError"
             ),
             "varints": "Integers",
         },

@@ -12,6 +12,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 Bytes: TypeAlias = bytes | bytearray | memoryview
 """Contiguous bytes, indexed as unsigned 8-bit integers."""
 
+CHUNK_BYTES = 2 << 20
+"""The usual size of a chunk."""
+
 
 class Codec(IntEnum):
     """Compression of a batch's records: bits 0-2 of its attributes."""

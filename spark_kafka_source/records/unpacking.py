@@ -20,6 +20,7 @@ from spark_kafka_source.records.chunk import Chunk, Parts, Segment
 from spark_kafka_source.records.compression import Decompressor, TooLargeError
 from spark_kafka_source.records.transactions import Visibility, offset_delta
 from spark_kafka_source.records.types import (
+    CHUNK_BYTES,
     AbortedTransaction,
     Bytes,
     IsolationLevel,
@@ -30,7 +31,6 @@ from spark_kafka_source.records.varints import varint
 from spark_kafka_source.records.walk import Oversized, Run, runs
 from spark_kafka_source.topic_partition import TopicPartition
 
-CHUNK_BYTES = 2 << 20
 MAX_CHUNK_BYTES = 32 << 20
 """The most bytes of a chunk. No column, not even the topic's, outgrows Arrow's 32-bit offsets."""
 

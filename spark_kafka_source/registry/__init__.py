@@ -30,12 +30,7 @@ if TYPE_CHECKING:
         SchemaKey,
     )
     from spark_kafka_source.registry.glue import GlueClient, client_of
-    from spark_kafka_source.registry.other_framings import (
-        PACKED_CHUNK_BYTES,
-        ApicurioFraming,
-        GlueFraming,
-        hints,
-    )
+    from spark_kafka_source.registry.other_framings import ApicurioFraming, GlueFraming, hints
     from spark_kafka_source.registry.programs import (
         RowPrograms,
         SchemaSource,
@@ -56,7 +51,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "PACKED_CHUNK_BYTES",
     "REGISTRY_OPTIONS",
     "REGISTRY_TLS_OPTIONS",
     "ApicurioFraming",
@@ -109,7 +103,7 @@ if not TYPE_CHECKING:
             ),
             "framing": "Framed Framing Misframed NoFraming SchemaKey",
             "glue": "GlueClient client_of",
-            "other_framings": "PACKED_CHUNK_BYTES ApicurioFraming GlueFraming hints",
+            "other_framings": "ApicurioFraming GlueFraming hints",
             "cache": "SharedCache",
             "programs": "RowPrograms SchemaSource ShippedSchemas WriterPrograms",
             "row_headers": "ColumnRowHeaders HeaderValues LocatedRowHeaders RowHeaders",

@@ -35,12 +35,6 @@ from spark_kafka_source.values import Encoded
 
 MOST_INFLATED = 32 << 20
 """The most bytes of one value that was in zlib's format."""
-PACKED_CHUNK_BYTES = 256 << 10
-"""The size of chunks whose values may be in zlib's format, which packs up to 1,032 bytes into one.
-
-All values of a chunk then have at most 258 MiB, besides the ones of its last record.
-https://zlib.net/zlib_tech.html (maximum compression factor)
-"""
 
 _ID_BYTES = 8
 _CONFLUENT_BYTES = 5

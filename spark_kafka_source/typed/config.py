@@ -14,7 +14,6 @@ from spark_kafka_source.options.declaration import (
 from spark_kafka_source.options.kinds import choice, string
 from spark_kafka_source.records import CHUNK_BYTES
 from spark_kafka_source.registry import (
-    PACKED_CHUNK_BYTES,
     REGISTRY_OPTIONS,
     GlueConfig,
     RegistryConfig,
@@ -23,6 +22,12 @@ from spark_kafka_source.typed.format_config import ONLY_READ, URL, Format, Forma
 from spark_kafka_source.typed.subjects import RegistrationConfig, SubjectConfig
 
 PARTS = ("key", "value")
+PACKED_CHUNK_BYTES = 256 << 10
+"""The size of chunks whose values may be in zlib's format, which packs up to 1,032 bytes into one.
+
+All values of a chunk then have at most 258 MiB, besides the ones of its last record.
+https://zlib.net/zlib_tech.html (maximum compression factor)
+"""
 
 
 class BadRecords(Enum):

@@ -13,9 +13,9 @@ from spark_kafka_source.consumer.consumer_config import ConsumerConfig
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.records import Record
-from spark_kafka_source.registry import PACKED_CHUNK_BYTES
 from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.typed import BadRecordError, TypedConfig, TypedWriteConfig
+from spark_kafka_source.typed.config import PACKED_CHUNK_BYTES
 from tests.consumer.consumers import QUICK, T0, consuming, poll_until
 from tests.registry import glue_server
 from tests.registry.glue_server import GONE, ID, Glue, glue
