@@ -10,6 +10,9 @@ class RegistryError(RemoteError):
 class SchemaNotFoundError(RegistryError):
     """The registry has no such id, subject or version. It may have it later."""
 
+    where = "the registry"
+    """What was asked, for texts."""
+
 
 class RegistryDeniedError(RegistryError):
     """The registry rejects our credentials or rights. The text names the option for credentials."""

@@ -22,12 +22,16 @@ def version(id: UUID = ID, text: str = LONG, **fields: object) -> dict[str, Any]
 
 
 class Glue:
-    """Versions by what is asked for: a UUID, or a name and a number. Or one `error` for all."""
+    """Versions by what is asked for: a UUID, or a name and a number. Or one `error` for all.
+
+    The errors of `first` come before.
+    """
 
     def __init__(self) -> None:
         self.versions: dict[str, dict[str, Any]] = {}
         self.asked: list[dict[str, Any]] = []
         self.error: tuple[int, str] | None = None
+        self.first: list[tuple[int, str]] = []
         self.speaks = Event()
         """It answers nothing until then."""
         self.speaks.set()
@@ -36,9 +40,10 @@ class Glue:
         self.asked.append(asked)
         self.speaks.wait(300)
         named = asked.get("SchemaVersionId") or "/".join(asked["SchemaId"].values())
-        if self.error is None and named in self.versions:
+        if self.error is None and not self.first and named in self.versions:
             return 200, self.versions[named]
-        status, code = self.error or (400, "EntityNotFoundException")
+        first = self.first.pop(0) if self.first else None
+        status, code = first or self.error or (400, "EntityNotFoundException")
         return status, {"__type": code, "Message": "no"}
 
 

@@ -1,12 +1,13 @@
 """AWS's own library asks a local server that answers as Glue does."""
 
-import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.net import Retry, run
 from spark_kafka_source.options.declaration import Settings
 from spark_kafka_source.registry import (
     GlueClient,
@@ -16,7 +17,9 @@ from spark_kafka_source.registry import (
     RegistryUnavailableError,
     SchemaNotFoundError,
 )
+from spark_kafka_source.registry import glue as glue_module
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
+from tests.client.clock import Clock, deadlines_by
 from tests.consumer.consumers import eventually
 from tests.registry.glue_server import GONE, ID, LONG, Glue, glue, version
 
@@ -28,6 +31,14 @@ def client(glue: Glue) -> Iterator[GlueClient]:
     with_client = GlueClient(GlueConfig(timeout_ms=60_000))
     yield with_client
     with_client.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Only pauses advance this clock, so that each answer is in time."""
+    deadlines_by(clock := Clock(), monkeypatch)
+    monkeypatch.setattr(glue_module, "run", partial(run, block=clock.block))
+    return clock
 
 
 def test_a_version_is_asked_for_once_and_one_that_is_not_there_again(
@@ -53,23 +64,39 @@ def test_a_schema_has_a_name_a_registry_or_an_arn(glue: Glue, client: GlueClient
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "kind"),
+    ("failure", "kind"),
     [
-        (400, "AccessDeniedException", RegistryDeniedError),
-        (400, "UnrecognizedClientException", RegistryDeniedError),
-        (400, "ExpiredTokenException", RegistryDeniedError),
-        (400, "ThrottlingException", RegistryUnavailableError),
-        (500, "InternalServiceException", RegistryUnavailableError),
-        (400, "InvalidInputException", RegistryError),
+        ((400, "AccessDeniedException"), RegistryDeniedError),
+        ((400, "UnrecognizedClientException"), RegistryDeniedError),
+        ((400, "ExpiredTokenException"), RegistryDeniedError),
+        ((400, "ThrottlingException"), RegistryUnavailableError),
+        ((500, "InternalServiceException"), RegistryUnavailableError),
+        ((400, "InvalidInputException"), RegistryError),
     ],
 )
 def test_what_glue_says_is_an_error_by_its_kind(
-    glue: Glue, client: GlueClient, status: int, code: str, kind: type[RegistryError]
+    glue: Glue,
+    client: GlueClient,
+    clock: Clock,
+    failure: tuple[int, str],
+    kind: type[RegistryError],
 ) -> None:
-    glue.error = status, code
-    with pytest.raises(kind, match=code) as caught:
+    glue.error = failure
+    with pytest.raises(kind, match=f"AWS Glue in eu-test-1.*{failure[1]}") as caught:
         client.schema(ID)
     assert type(caught.value) is kind
+    # All of the minute is used where it may heal.
+    assert (clock.now_seconds > 40) == (kind is RegistryUnavailableError)
+
+
+@pytest.mark.parametrize("failure", [(400, "ThrottlingException"), (503, "Busy"), (500, "Broken")])
+def test_what_can_heal_is_tried_again_until_the_timeout(
+    glue: Glue, client: GlueClient, clock: Clock, failure: tuple[int, str]
+) -> None:
+    glue.versions[str(ID)] = version()
+    glue.first = [failure] * 5
+    assert client.schema(ID).text == LONG
+    assert len(glue.asked) == 6
 
 
 @pytest.mark.parametrize(
@@ -88,15 +115,18 @@ def test_an_answer_is_checked(
         client.schema(ID)
 
 
-def test_a_silent_server_is_asked_twice_and_given_up(glue: Glue) -> None:
+def test_a_silent_server_is_given_up(glue: Glue) -> None:
     glue.speaks.clear()
-    client = GlueClient(GlueConfig(timeout_ms=800))
-    began = time.monotonic()
-    with pytest.raises(RegistryUnavailableError):
+    seldom = Retry(backoff_ms=100, backoff_max_ms=100)
+    client = GlueClient(GlueConfig(timeout_ms=1_000), retry=seldom)
+    with pytest.raises(RegistryUnavailableError, match="within 1000 ms"):
         client.schema(ID)
-    assert time.monotonic() - began < 60  # An attempt would wait 60 s by default.
-    eventually(lambda: len(glue.asked) == 2)
+    # Each question had a half of the time that was left.
+    eventually(lambda: len(glue.asked) > 0)
+    assert len(glue.asked) < 10
     client.end()
+    with pytest.raises(ClosedError):
+        client.schema(GONE)
 
 
 def test_without_credentials_or_a_region_it_is_said(
