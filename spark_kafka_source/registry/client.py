@@ -37,6 +37,8 @@ from spark_kafka_source.registry.schemas import (
 from spark_kafka_source.registry.server import Question, RegistryServer
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
 
+MOST_MS_FOR_A_MISSING_ID = 2_000
+"""The time of each other url after one has no schema with an id: any record may hold junk."""
 MOST_KEPT = 1_000
 """The bound of each cache: ids and versions. Entries never expire, since schemas never change."""
 
@@ -53,7 +55,8 @@ class RegistryClient:
     """Client of a schema registry, for several threads, with one kept connection per url.
 
     The client retries a failure that can heal. It asks all urls in turn until the `timeout_ms` of
-    the config is over, first the url that answered last. All methods raise
+    the config is over, first the url that answered last. If that has no schema with an id, each
+    other url is asked once. All methods raise
 
     - `SchemaNotFoundError` for an id, a subject or a version that the registry does not have,
     - `RegistryDeniedError` and `TlsError`, which name the option to look at,
@@ -147,7 +150,8 @@ class RegistryClient:
             return self._find_in_core(id, deadline)
         is_guid = isinstance(id, UUID)
         path = f"/schemas/guids/{id}" if is_guid else f"/schemas/ids/{id}"
-        question = Question(f"the schema with the {'GUID' if is_guid else 'id'} {id}", path)
+        what = f"the schema with the {'GUID' if is_guid else 'id'} {id}"
+        question = Question(what, path, is_of_id=True)
         stored = self._json(question, deadline).schema()
         text = with_references(stored, lambda reference: self._referred(reference, deadline))
         return RegisteredSchema(id, None, None, text, stored.references)
@@ -159,7 +163,8 @@ class RegistryClient:
         """
 
         def find(path: str) -> StoredSchema:
-            text, _ = self._answer(Question(f"the schema {id}", path, of_core=True), deadline)
+            question = Question(f"the schema {id}", path, is_of_id=True, of_core=True)
+            text, _ = self._answer(question, deadline)
             what = Question(f"the references of {id}", f"{path}/references", of_core=True)
             answer, where = self._answer(what, deadline)
             references = core_references(answer.body, f"{where}: {what.what}")
@@ -205,6 +210,7 @@ class RegistryClient:
         if self._is_ended:
             raise ClosedError("The client of the schema registry is closed")
         failures = []
+        missing: SchemaNotFoundError | None = None
         # Each url gets two turns before the deadline, even if another url never answers.
         share_ms = max(1, deadline.timeout_ms // (2 * len(self._servers)))
         for server in list(self._servers):
@@ -220,9 +226,15 @@ class RegistryClient:
                 failures.append(f"{where}: {status_and_message(answer, self.config)}")
                 continue
             self._prefer(server)
-            if answer.status != 200:
-                raise refusal(answer, f"{where}: {question.what}", question.target(), self.config)
-            return answer, where
+            if answer.status == 200:
+                return answer, where
+            refused = refusal(answer, f"{where}: {question.what}", question.target(), self.config)
+            if not (question.is_of_id and isinstance(refused, SchemaNotFoundError)):
+                raise refused
+            # A replica may lag behind the one that registered the schema.
+            missing, share_ms = refused, min(share_ms, MOST_MS_FOR_A_MISSING_ID)
+        if missing is not None:
+            raise missing
         raise RegistryUnavailableError("; ".join(failures))
 
     def _prefer(self, server: RegistryServer) -> None:

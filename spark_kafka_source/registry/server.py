@@ -32,6 +32,8 @@ class Question:
     what: str
     path: str
     body: bytes | None = None
+    is_of_id: bool = False
+    """Whether it asks for a schema by its id."""
     of_core: bool = False
     """Whether the path is one of Apicurio's own API, which is beside the one in the url."""
 

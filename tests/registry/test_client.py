@@ -8,15 +8,20 @@ from uuid import UUID
 import pytest
 
 from spark_kafka_source.errors import ClosedError, ConfigurationError
+from spark_kafka_source.net import Deadline
 from spark_kafka_source.registry import (
     RegisteredSchema,
     RegistryClient,
+    SchemaId,
     SchemaNotFoundError,
     SchemaReference,
+    cache,
 )
 from spark_kafka_source.registry.cache import SharedCache
 from spark_kafka_source.registry.client import MOST_KEPT
+from spark_kafka_source.registry.schemas import ApicurioId
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType
+from tests.client.clock import Clock
 from tests.consumer.consumers import eventually
 from tests.registry.conftest import MakeClient
 from tests.registry.server import Reply, TestRegistry, Then, error, schema, version
@@ -126,6 +131,63 @@ def test_each_url_is_shown_what_stands_before_it(
     client_of(f"{ours},{other.url}").schema(7)
     assert registry.asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
     assert "Authorization" not in other.asked[0].headers
+
+
+@pytest.mark.parametrize("id", [7, GUID, ApicurioId("globalId", 7)], ids=str)
+def test_an_id_that_one_url_does_not_have_is_asked_of_the_others(
+    registry: TestRegistry, other: TestRegistry, client_of: MakeClient, id: SchemaId
+) -> None:
+    """A replica may lag behind."""
+    core = "/apis/registry/v2/ids/globalIds/7"
+    for path in ("/schemas/ids/7", f"/schemas/guids/{GUID}"):
+        other.on(path, schema())
+    other.on(core, Reply(json="long"))
+    other.on(f"{core}/references", Reply(json=[]))
+    missing = Reply(404, {"error_code": 404, "name": "ArtifactNotFoundException"})
+    registry.on(core, missing)
+    assert client_of(f"{registry.url},{other.url}").schema(id) == LONG
+    assert (len(registry.asked), len(other.asked)) == (1, 2 if isinstance(id, ApicurioId) else 1)
+
+
+def test_an_id_that_no_url_has_is_one_question_each(
+    registry: TestRegistry, other: TestRegistry, client_of: MakeClient
+) -> None:
+    client = client_of(f"{registry.url},{other.url}")
+    for _ in range(2):
+        with pytest.raises(SchemaNotFoundError):
+            client.schema(7)
+    assert (len(registry.asked), len(other.asked)) == (2, 2)
+    # One that is out of order says nothing about the id.
+    other.on("*", error(503))
+    with pytest.raises(SchemaNotFoundError):
+        client.schema(7)
+    assert (len(registry.asked), len(other.asked)) == (3, 3)
+    # A subject's absence is one answer, which a registration may follow.
+    with pytest.raises(SchemaNotFoundError):
+        client.by_subject("s")
+    assert len(registry.asked) + len(other.asked) <= 8
+
+
+def test_many_unknown_ids_are_slowed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(cache, "time", clock)
+    known, deadline = SharedCache[int, int](MOST_KEPT), Deadline.after_ms(1_000)
+
+    def make() -> int:
+        raise SchemaNotFoundError("no")
+
+    def ask(count: int) -> float:
+        before = clock.now_seconds
+        for id in range(count):
+            with pytest.raises(SchemaNotFoundError):
+                known.get(id, make, deadline)
+        return clock.now_seconds - before
+
+    assert ask(cache.MOST_UNKNOWN) == pytest.approx(0)
+    assert ask(500) == pytest.approx(500 / cache.UNKNOWN_A_SECOND)
+    assert known.get(-1, lambda: 1, deadline) == 1
+    clock.now_seconds += 60
+    assert ask(cache.MOST_UNKNOWN) == pytest.approx(0)
 
 
 def test_what_is_not_there(registry: TestRegistry, client: RegistryClient) -> None:
