@@ -32,7 +32,7 @@ from spark_kafka_source.values.avro import TIME
 from spark_kafka_source.values.protobuf.files import descriptors_of
 
 ASK_AGAIN_SECONDS = 60.0
-"""The time until the consumer asks again for ids that the registry did not have."""
+"""The time until the consumer tries schemas again that could not be used."""
 
 _ALL_TOPICS = ""
 

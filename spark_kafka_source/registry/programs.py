@@ -1,21 +1,29 @@
 """Programs that decode rows: one per schema key, made once. Keys without a program are kept too."""
 
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from spark_kafka_source.records.varints import Integers
-from spark_kafka_source.registry.errors import SchemaNotFoundError
+from spark_kafka_source.registry.errors import RegistryError, SchemaNotFoundError
 from spark_kafka_source.registry.framing import Framed, SchemaKey
 from spark_kafka_source.registry.schemas import SchemaId
 from spark_kafka_source.values import SchemaError, SchemaText, SchemaType, ValueReader
 
-MOST_UNKNOWN = 100
-"""After this many unknown ids, no more ids are looked up: garbage rows can hold any number."""
+UNKNOWN_SECONDS = 2
+"""How long an id stays unknown before it is asked for again. It may be registered by then."""
+UNDER_WAY_SECONDS = 300
+"""How long answers are kept for rows whose other ids have none yet."""
+MOST_UNUSABLE = 100
+"""Of one schema. Garbage rows can name any message."""
 MOST_KEPT = 1_000
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class SchemaSource(Protocol):
@@ -78,21 +86,33 @@ class RowPrograms:
 class WriterPrograms:
     """Programs of one reader, for the lifetime of a task.
 
-    The programs remember a schema that is missing or unusable. Its rows are bad until the next task
-    or until `forget_bad`. After `MOST_UNKNOWN` missing ids no other id is looked up. For one thread
-    at a time.
+    The programs remember a missing schema for `UNKNOWN_SECONDS`, and an unusable one until the next
+    task or until `forget_bad`. For one thread at a time.
     """
 
     def __init__(
-        self, reader: ValueReader, source: SchemaSource, *, needs_schemas: bool = True
+        self,
+        reader: ValueReader,
+        source: SchemaSource,
+        *,
+        needs_schemas: bool = True,
+        most_unknown: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without `needs_schemas`, rows of a missing schema are read: it has no rules, either."""
+        """Create them, without a program.
+
+        Without `needs_schemas`, rows of a missing schema are read: it has no rules, either. After
+        `most_unknown` missing ids in some rows no other id is looked up for these rows.
+        """
         self._reader, self._source, self._needs_schemas = reader, source, needs_schemas
+        self._most_unknown, self._clock = most_unknown, clock
         self._programs: OrderedDict[SchemaKey, Any] = OrderedDict()
         # In a dict of their own: keys from garbage rows must not push out good programs.
         self._reasons: OrderedDict[SchemaKey, str] = OrderedDict()
-        self._there: set[SchemaId] = set()
-        self._unknown: dict[SchemaId, str] = {}
+        self._unknown: OrderedDict[SchemaId, tuple[str, float]] = OrderedDict()
+        # Missing ids of rows whose other ids have no answer yet, by the keys of the rows.
+        self._under_way: OrderedDict[tuple[SchemaKey, ...], tuple[dict[SchemaId, str], float]]
+        self._under_way = OrderedDict()
         self._unusable: dict[SchemaId, int] = {}
 
     def of(self, framed: Framed) -> RowPrograms:
@@ -103,8 +123,7 @@ class WriterPrograms:
         programs: list[Any] = []
         reasons: dict[int, str] = {}
         number_of: list[int] = []
-        for number, key in enumerate(framed.keys):
-            found = self._find(key)
+        for number, found in enumerate(self._found(framed.keys)):
             if isinstance(found, _Bad):
                 reasons[number] = found.reason
                 number_of.append(-1)
@@ -122,14 +141,43 @@ class WriterPrograms:
         for each in (self._reasons, self._unknown, self._unusable):
             each.clear()
 
-    def _find(self, key: SchemaKey) -> Any:
-        """Return a program, or `_Bad`."""
+    def _found(self, keys: tuple[SchemaKey, ...]) -> list[Any]:
+        """Return a program or `_Bad` for each key."""
+        unknown, until = self._under_way.pop(keys, ({}, 0.0))
+        if self._clock() >= until:
+            unknown = {}
+        try:
+            return [self._find(key, unknown) for key in keys]
+        except RegistryError:
+            raise
+        except Exception:
+            # A source that does not wait has the next answer later, and is asked for the same keys
+            # again. If the first answers were too old by then, many unknown ids would have no end.
+            until = self._clock() + UNDER_WAY_SECONDS
+            _keep(self._under_way, keys, (unknown, until))
+            raise
+
+    def _find(self, key: SchemaKey, unknown: dict[SchemaId, str]) -> Any:
+        """Return a program, or `_Bad`. `unknown` are the missing ids of the same rows."""
         if key in self._programs:
             self._programs.move_to_end(key)
             return self._programs[key]
         if key in self._reasons:
             return _Bad(self._reasons[key])
-        found = self._make(key)
+        reason, until = self._unknown.get(key.id, ("", 0.0))
+        if self._clock() < until:
+            unknown.setdefault(key.id, reason)
+        if key.id in unknown:
+            return self._missing(unknown[key.id])
+        if self._most_unknown is not None and len(unknown) >= self._most_unknown:
+            return _Bad(f"the schema {key.id} is not looked for, after {len(unknown)} unknown ones")
+        try:
+            found = self._make(key)
+        except SchemaNotFoundError as error:
+            unknown[key.id] = reason = f"{error.where} has no schema {key.id}"
+            self._unknown.pop(key.id, None)
+            _keep(self._unknown, key.id, (reason, self._clock() + UNKNOWN_SECONDS))
+            return self._missing(reason)
         if isinstance(found, _Bad):
             _keep(self._reasons, key, found.reason)
         else:
@@ -138,27 +186,17 @@ class WriterPrograms:
 
     def _make(self, key: SchemaKey) -> Any:
         id = key.id
-        if id in self._unknown:
-            return self._missing(id)
-        if id not in self._there and len(self._unknown) >= MOST_UNKNOWN:
-            return _Bad(f"the schema {id} is not looked for, after {MOST_UNKNOWN} unknown ones")
-        if self._unusable.get(id, 0) >= MOST_UNKNOWN:
-            return _Bad(f"the schema {id}, after {MOST_UNKNOWN} of its messages were of no use")
+        if self._unusable.get(id, 0) >= MOST_UNUSABLE:
+            return _Bad(f"the schema {id}, after {MOST_UNUSABLE} of its messages were of no use")
         try:
-            writer = self._source.schema(id)
-            self._there.add(id)
-            return self._reader.program(writer, key.message)
-        except SchemaNotFoundError:
-            self._unknown[id] = f"the registry has no schema {id}"
-            return self._missing(id)
+            return self._reader.program(self._source.schema(id), key.message)
         except SchemaError as error:
-            self._there.add(id)
             self._unusable[id] = self._unusable.get(id, 0) + 1
             return _Bad(f"schema {id}: {error}")
 
-    def _missing(self, id: SchemaId) -> Any:
+    def _missing(self, reason: str) -> Any:
         if self._needs_schemas:
-            return _Bad(self._unknown[id])
+            return _Bad(reason)
         return self._reader.program(SchemaText(SchemaType.JSON, ""))
 
 
@@ -167,7 +205,7 @@ class _Bad:
     reason: str
 
 
-def _keep(kept: OrderedDict[SchemaKey, Any], key: SchemaKey, value: Any) -> None:
+def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
     kept[key] = value
     if len(kept) > MOST_KEPT:
         kept.popitem(last=False)

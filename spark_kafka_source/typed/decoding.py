@@ -37,6 +37,8 @@ logger = logger_of(__name__)
 ERROR_TYPE = pa.struct([("reason", pa.string()), ("schema_id", pa.int32()), ("bytes", pa.binary())])
 """The type of `key_error` and `value_error`. A row that is not bad has null."""
 
+MOST_UNKNOWN_BEFORE_FAILURE = 100
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -121,8 +123,11 @@ class TypedRecords:
         """`sources` holds, for each typed part, the source of the schemas that wrote it."""
         self._typed = typed
         self._schema = typed.schema
+        # Where the first bad record ends the read, a long search for the others is in vain.
+        is_first_enough = typed.bad_records is BadRecords.FAIL
+        most_unknown = MOST_UNKNOWN_BEFORE_FAILURE if is_first_enough else None
         self._decoders = {
-            name: _PartDecoder(name, part, sources[name])
+            name: _PartDecoder(name, part, sources[name], most_unknown)
             for name, part in typed.parts.items()
             if name in typed.columns
         }
@@ -216,9 +221,16 @@ class TypedRecords:
 class _PartDecoder:
     """Decoder of the keys, or of the values."""
 
-    def __init__(self, name: str, part: TypedPart, source: SchemaSource) -> None:
+    def __init__(
+        self, name: str, part: TypedPart, source: SchemaSource, most_unknown: int | None
+    ) -> None:
         self._name, self._part = name, part
-        self.programs = WriterPrograms(part.reader, source, needs_schemas=part.needs_schemas)
+        self.programs = WriterPrograms(
+            part.reader,
+            source,
+            needs_schemas=part.needs_schemas,
+            most_unknown=most_unknown if part.needs_schemas else None,
+        )
 
     def decode(self, chunk: Chunk, located: Located) -> "_DecodedPart":
         slices = located.key if self._name == "key" else located.value

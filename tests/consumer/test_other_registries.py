@@ -167,7 +167,11 @@ BAD: list[tuple[str, Record, dict[str, Any]]] = [
     ),
     ("no schema id, found 7b. It is", Record(key=None, value=b"{}"), {}),
     ("no schema globalId 7", Record(key=None, value=b"\0" + FIVE[:-1] + b"\7"), APICURIO),
-    (f"has no schema {GONE}", Record(key=None, value=b"\3\0" + GONE.bytes), GLUE),
+    (
+        f"AWS Glue in eu-test-1 has no schema {GONE}",
+        Record(key=None, value=b"\3\0" + GONE.bytes),
+        GLUE,
+    ),
     (
         "decoded: a value in Avro's JSON encoding, which is not read; its header"
         " apicurio.value.encoding is JSON",

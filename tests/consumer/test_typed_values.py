@@ -22,7 +22,7 @@ from spark_kafka_source.consumer.consumer_records import (
 )
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records import Record
-from spark_kafka_source.registry import RegistryDeniedError, RegistryUnavailableError
+from spark_kafka_source.registry import RegistryDeniedError, RegistryUnavailableError, programs
 from spark_kafka_source.testing.memory import MemoryBroker, PartitionLog
 from spark_kafka_source.typed import ERROR_TYPE, BadRecordError
 from tests.consumer.consumers import PATIENCE_MS, T0, T1, consuming, eventually, poll_until
@@ -322,6 +322,22 @@ def test_a_schema_that_is_registered_after_its_records_is_found(
             read(consumer, 1)
         registry.on(late, schema(json.dumps(V1)))
         assert values(consumer, 1) == [{"id": 1, "name": None}]
+
+
+def test_an_id_that_was_unknown_is_found_in_a_later_record(
+    broker: MemoryBroker,
+    logs: list[PartitionLog],
+    registry: TestRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(programs, "UNKNOWN_SECONDS", 0)
+    registry.on("/schemas/ids/1", error(404, 40403))
+    logs[0].append(value(1, id=1))
+    with consuming(broker, T0, **avro(registry, bad_records="null")) as consumer:
+        assert values(consumer, 1) == [None]
+        registry.on("/schemas/ids/1", schema(json.dumps(V1)))
+        logs[0].append(value(1, id=2))
+        assert values(consumer, 1) == [{"id": 2, "name": None}]
 
 
 def test_what_was_not_there_is_asked_for_again_after_a_while(

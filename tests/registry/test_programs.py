@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +32,7 @@ from spark_kafka_source.values import (
     SchemaType,
     UnresolvableError,
 )
+from tests.client.clock import Clock
 from tests.registry.framing_oracle import laid
 from tests.registry.test_framing import by_guid, by_id, message
 
@@ -153,16 +155,67 @@ def test_an_outage_is_no_bad_row(error: Exception) -> None:
     assert of_rows(writers.of(framed(by_id(1), by_id(2)))) == [("one", ()), ("two", ())]
 
 
-def test_garbage_is_only_so_many_questions() -> None:
+def test_what_was_unknown_is_asked_for_again_after_a_while() -> None:
+    source, clock = Source({1: "one"}), Clock()
+    writers = WriterPrograms(Reader(), source, clock=clock.monotonic)
+    rows = framed(by_id(2), by_id(1))
+    for share, asked in ((0, 1), (0.9, 1), (0.2, 2), (0.9, 2)):
+        clock.now_seconds += share * programs.UNKNOWN_SECONDS
+        found = writers.of(rows)
+        assert (of_rows(found), found.reason(0)) == (
+            [None, ("one", ())],
+            "the registry has no schema 2",
+        )
+        assert source.asked == {1: 1, 2: asked}
+    source.known[2] = "two"
+    clock.now_seconds += programs.UNKNOWN_SECONDS
+    assert of_rows(writers.of(rows)) == [("two", ()), ("one", ())]
+
+
+def test_after_any_garbage_a_new_schema_is_found() -> None:
     source = Source({1: "one", 7_777: "late"})
     writers = WriterPrograms(Reader(), source)
+    rows = framed(by_id(1), *(by_id(id) for id in range(10_000, 13_000)), by_id(7_777))
+    assert of_rows(writers.of(rows)) == [("one", ()), *[None] * 3_000, ("late", ())]
+    assert set(source.asked.values()) == {1}
+
+
+def test_where_the_first_bad_row_is_enough_garbage_is_only_so_many_questions() -> None:
+    source = Source({1: "one", 7_777: "late"})
+    writers = WriterPrograms(Reader(), source, most_unknown=100)
     found = writers.of(framed(by_id(1), *(by_id(id) for id in range(1_000, 1_200))))
     assert len(source.asked) == 101
     assert found.reason(1) == "the registry has no schema 1000"
     assert found.reason(150) == "the schema 1149 is not looked for, after 100 unknown ones"
-    # The cached programs remain. New ids are not looked up any more.
-    assert of_rows(writers.of(framed(by_id(1), by_id(7_777)))) == [("one", ()), None]
-    assert len(source.asked) == 101
+    # Of other rows it says nothing.
+    assert of_rows(writers.of(framed(by_id(1), by_id(7_777)))) == [("one", ()), ("late", ())]
+
+
+def test_answers_that_come_one_by_one_have_an_end() -> None:
+    """Each takes longer than an id stays unknown, and other rows come between."""
+    source, clock, later = Source({1: "one", 9: "nine"}), Clock(), set[SchemaId]()
+
+    class OneByOne:
+        def schema(self, id: SchemaId) -> SchemaText:
+            if id in later:
+                later.remove(id)
+                return source.schema(id)
+            later.add(id)
+            raise LookupError
+
+    writers = WriterPrograms(Reader(), OneByOne(), clock=clock.monotonic)
+    rows, others = framed(*(by_id(id) for id in range(2, 10))), framed(by_id(1))
+    for _ in range(8):
+        with pytest.raises(LookupError):
+            writers.of(rows)
+        clock.now_seconds += 2 * programs.UNKNOWN_SECONDS
+        with suppress(LookupError):
+            writers.of(others)
+    assert of_rows(writers.of(rows)) == [*[None] * 7, ("nine", ())]
+    assert set(source.asked.values()) == {1}
+    # The next rows with these ids are asked for anew.
+    with pytest.raises(LookupError):
+        writers.of(rows)
 
 
 def test_messages_of_an_unknown_schema_are_one_question() -> None:
@@ -196,12 +249,6 @@ def test_what_is_put_out_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None
     source = Source({id: str(id) for id in range(10)})
     writers = WriterPrograms(Reader(), source)
     garbage = framed(*(by_id(id) for id in range(500, 700)))
-    for _ in range(2):
-        writers.of(garbage)
-        found = writers.of(framed(*(by_id(id) for id in range(10))))
-        assert of_rows(found) == [None] * 10
-    source = Source({id: str(id) for id in range(10)})
-    writers = WriterPrograms(Reader(), source)
     for _ in range(2):
         found = writers.of(framed(*(by_id(id) for id in range(10))))
         assert of_rows(found) == [(str(id), ()) for id in range(10)]
@@ -240,11 +287,7 @@ def test_no_row_has_an_influence_on_another(ids: list[int | None]) -> None:
 def test_rows_that_describe_themselves_need_no_schema_that_is_there() -> None:
     source = Source({1: "one", 2: "bad"})
     writers = WriterPrograms(Reader(), source, needs_schemas=False)
-    rows = framed(*(by_id(id) for id in range(1, programs.MOST_UNKNOWN + 5)))
+    rows = framed(by_id(1), by_id(2), by_id(3))
     for _ in range(2):
-        one, bad, *missing, last, beyond = of_rows(writers.of(rows))
-        assert (one, bad) == (("one", ()), None)
-        assert set(missing) == {("", ())}
-        # Any of these could have rules.
-        assert (last, beyond) == (None, None)
-    assert len(source.asked) == programs.MOST_UNKNOWN + 2
+        assert of_rows(writers.of(rows)) == [("one", ()), None, ("", ())]
+    assert source.asked == {1: 1, 2: 1, 3: 1}
