@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.records.varints import Integers
 from spark_kafka_source.registry.errors import RegistryError, SchemaNotFoundError
 from spark_kafka_source.registry.framing import Framed, SchemaKey
@@ -47,7 +48,7 @@ class ShippedSchemas:
     """The option that lets other schemas have rules. If empty, they may have rules."""
 
     def schema(self, id: SchemaId) -> SchemaText:
-        """See `SchemaSource`."""
+        """See `SchemaSource`. Raises `ConfigurationError` for a schema with a rule, too."""
         if id in self.known:
             return self.known[id]
         if self.beyond is None:
@@ -55,8 +56,9 @@ class ShippedSchemas:
         found = self.beyond.schema(id)
         rule = found.unobeyed_rule()
         if rule and self.rules_option:
-            expected = f"'{self.rules_option}' set to 'ignore' leaves the values as they are"
-            raise SchemaError("", f"the rule {rule}, which is not obeyed here", expected)
+            text = f"is not 'ignore', and the schema {id} has the rule {rule}"
+            expected = "Set it to 'ignore' if the values may stay as they are: no rule is obeyed"
+            raise ConfigurationError(self.rules_option, text, expected)
         return found
 
 

@@ -14,7 +14,6 @@ from spark_kafka_source.records import Chunk, Record, chunks, encode_batch
 from spark_kafka_source.registry import RegistryDeniedError, client_of
 from spark_kafka_source.topic_partition import TopicPartition
 from spark_kafka_source.typed import (
-    BadRecordError,
     TypedConfig,
     TypedRecords,
     TypedWriteConfig,
@@ -85,7 +84,7 @@ def test_a_rule_is_refused_by_whom_it_is_for(
     rules = ruled(mode, set_name)
     ways: dict[str, tuple[Any, ...]] = {
         "reader": ({}, rules, {}, read, ConfigurationError, OF_WRITERS),
-        "writer": (rules, {}, {}, read, BadRecordError, OF_WRITERS),
+        "writer": (rules, {}, {}, read, ConfigurationError, OF_WRITERS),
         "looked up": ({}, {}, rules, write, ConfigurationError, OF_READERS),
     }
     for by_id, latest, looked_up, act, kind, others in ways.values():
@@ -117,12 +116,20 @@ def test_of_json_the_rules_of_each_record_s_own_schema_are_asked_for(
     assert act() == act(value_schema_rules="ignore") == [{"id": 1}] * 2
     assert registry.paths().count("/schemas/ids/1") == 1
     registry.on("/schemas/ids/1", schema(JSON_SCHEMA, schemaType="JSON", **ruled("WRITEREAD")))
-    with pytest.raises(BadRecordError, match=TEXT):
+    with pytest.raises(ConfigurationError, match=TEXT):
         act()
     assert act(value_schema_rules="ignore") == [{"id": 1}] * 2
     registry.on("/schemas/ids/1", error(403))
     with pytest.raises(RegistryDeniedError):
         act()
+
+
+@pytest.mark.parametrize("bad_records", ["fail", "null", "skip"])
+def test_a_schema_with_a_rule_is_no_bad_record(registry: TestRegistry, bad_records: str) -> None:
+    registry.on("/schemas/ids/1", schema(LONG, **ruled("WRITEREAD")))
+    registry.on(LATEST, version(LONG, 2))
+    with pytest.raises(ConfigurationError, match=f"the schema 1 has {TEXT}"):
+        read(registry, badRecords=bad_records)
 
 
 def test_a_rule_that_is_disabled_does_not_count(registry: TestRegistry) -> None:
