@@ -8,8 +8,9 @@ its code within `spelt`, and errors made there show its own names.
 import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, copy_context
-from threading import Thread
 from types import MappingProxyType
+
+from spark_kafka_source.logs import BackgroundThread
 
 Spelling = Mapping[str, str]
 """The name of a setting in a front, by the name of Spark's option with the same meaning."""
@@ -57,6 +58,6 @@ class spelt:  # noqa: N801  # A block's name, as `suppress` is.
         _current.reset(self._token)
 
 
-def daemon(target: Callable[[], object], name: str) -> Thread:
+def daemon(target: Callable[[], object], name: str) -> BackgroundThread:
     """Return a daemon thread whose errors and warnings name settings as this thread's do."""
-    return Thread(target=copy_context().run, args=[target], name=name, daemon=True)
+    return BackgroundThread(target=copy_context().run, args=[target], name=name, daemon=True)

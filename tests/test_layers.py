@@ -30,7 +30,7 @@ MAY_IMPORT = BELOW | {
     "errors": {"topic_partition", "secret", "spelling"},
     "denials": {"errors"},
     "secret": set[str](),
-    "spelling": set[str](),
+    "spelling": {"logs"},
     "lazily": set[str](),
     "chance": set[str](),
     "extras": set[str](),

@@ -1,6 +1,8 @@
 """The package's lines: none comes from beneath a handler, so that handlers may use clients."""
 
 import logging
+import logging.config
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,8 +13,12 @@ from spark_kafka_source import KafkaConsumer, KafkaProducer
 from spark_kafka_source.errors import BootstrapError, KafkaTimeoutError, LocalError
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import SendFuture
-from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.protocol.messages.produce import ProduceRequest
+from spark_kafka_source.spelling import daemon
+from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
+from tests.consumer.consumers import eventually
+from tests.forking import forking, in_child
 
 ROOT = Path(spark_kafka_source.__file__).parent
 
@@ -59,7 +65,7 @@ def test_a_handler_does_not_make_the_producers_thread_wait(
 @pytest.mark.parametrize("topic", ["t", "nope"])
 @pytest.mark.memory(topics={"t": 1})
 def test_nothing_is_logged_within_a_handler(broker: MemoryBroker, topic: str) -> None:
-    """Other threads, such as the producer's, log as ever."""
+    """Lines of other threads, such as the producer's, are written as ever."""
     within = [0]
     echoes = logger_of("spark_kafka_source.other")
 
@@ -92,3 +98,60 @@ def test_nothing_is_logged_within_a_handler(broker: MemoryBroker, topic: str) ->
             root.removeHandler(handler)
             root.setLevel(level)
     assert within == [0, 1, 0, 1, 0]
+
+
+@forking
+@pytest.mark.parametrize(
+    ("level", "end"),
+    [("INFO", lambda: logging.config.dictConfig({"version": 1})), ("DEBUG", logging.shutdown)],
+)
+@pytest.mark.memory(topics={"t": 1})
+def test_a_handler_may_close_its_producer_while_logging_holds_its_locks(
+    broker: MemoryBroker, level: str, end: Callable[[], None]
+) -> None:
+    """The producer's thread has lines of its own then: a lost connection is one."""
+    servers = str(broker.address())
+    broker.control(ProduceRequest, Action.CLOSE)
+
+    def in_a_program() -> bool:
+        class Sends(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                if record.name == "app":
+                    sent.append(producer.send("t", record.getMessage().encode()))
+
+            def close(self) -> None:
+                producer.close(5)
+                super().close()
+
+        sent: list[SendFuture] = []
+        producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
+        logging.basicConfig(level=level, handlers=[Sends()], force=True)
+        logging.getLogger("app").info("a line")
+        end()
+        return sent[0].exception(0) is None
+
+    assert in_child(in_a_program)
+
+
+def test_lines_of_a_background_thread_wait_for_a_handler_and_have_a_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = logger_of("spark_kafka_source.other")
+
+    def say_much() -> None:
+        for number in range(2_000):
+            logger.warning("%d", number)
+
+    thread = daemon(say_much, "talker")
+    caplog.handler.acquire()
+    try:
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+    finally:
+        caplog.handler.release()
+    left_out = "Log lines are left out from here on: a handler is slow"
+    eventually(lambda: left_out in caplog.messages)
+    *lines, last = caplog.messages
+    assert (lines, last) == ([str(number) for number in range(len(lines))], left_out)
+    assert {each.threadName for each in caplog.records} == {"talker"}

@@ -12,10 +12,9 @@ from functools import partial
 from uuid import UUID
 
 # The producers of Spark's tasks have no telemetry, and do not import what it needs.
-from spark_kafka_source import telemetry
+from spark_kafka_source import logs, telemetry
 from spark_kafka_source.client import Broker, KafkaClient
 from spark_kafka_source.errors import ClosedError, KafkaError, KafkaTimeoutError, LocalError
-from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import (
     Address,
     Conversations,
@@ -41,7 +40,7 @@ from spark_kafka_source.protocol.messages.produce import (
 )
 from spark_kafka_source.spelling import daemon
 
-logger = logger_of(__name__)
+logger = logs.logger_of(__name__)
 
 _LONGEST_WAIT_MS = 60_000
 # After the deadline the thread fails what is left, which calls callbacks.
@@ -120,6 +119,7 @@ class Sender:
         if self._thread.is_alive():
             text = "The producer's thread is busy, as with a callback. Batches left behind: %s"
             logger.warning(text, self._accumulator.left())
+        logs.flush()
 
     def client_instance_id(self, seconds: float) -> UUID:
         """Return the id by which brokers know this producer, after a wait of so many seconds.
