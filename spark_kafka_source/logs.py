@@ -67,7 +67,7 @@ class _Writer:
     def end(self) -> None:
         """Write what is left at the interpreter's end. It may start no thread any more."""
         self.flush()
-        while not (self._has_thread.locked() or self._jobs.empty()):
+        for _ in range(0 if self._has_thread.locked() else self._jobs.qsize()):
             self._write_next()
 
     def _run(self) -> None:

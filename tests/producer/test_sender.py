@@ -679,7 +679,7 @@ def test_a_fault_of_its_own_fails_all_that_waits_and_all_to_come_by_name(
         producer.flush(IN_TIME)
         producer._accumulator.memory._free = producer._accumulator.memory.size
         producer._accumulator._unfinished.clear()
-    assert "The producer's thread ended" in caplog.text
+    eventually(lambda: "The producer's thread ended" in caplog.text)
 
 
 def test_what_is_left_at_the_end_fails_by_name(broker: MemoryBroker) -> None:
