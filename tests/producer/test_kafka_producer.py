@@ -350,6 +350,24 @@ def test_a_callback_that_would_wait_for_itself_is_told_so(broker: MemoryBroker) 
     assert isinstance(told[1], BufferFullError)
 
 
+def test_a_send_in_a_callback_waits_for_no_topic(broker: MemoryBroker) -> None:
+    told: list[str] = []
+
+    def send_again(*_: object) -> None:
+        try:
+            producer.send("nope", b"")
+        except LocalError as error:
+            told.append(str(error))
+        finally:
+            is_told.set()
+
+    is_told = threading.Event()
+    with producing(broker, max_block_ms=3_600_000) as producer:
+        producer.send("t", b"", on_delivery=send_again)
+        assert is_told.wait(60)
+    assert "cannot wait for partitions of topic 'nope'" in told[0]
+
+
 def test_an_asynchronous_callback_is_refused(broker: MemoryBroker) -> None:
     async def tell(*_: object) -> None: ...
 
