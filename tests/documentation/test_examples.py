@@ -153,7 +153,7 @@ def _write_json(kafka: LocalKafka, topic: str) -> None:
 
 
 def _write_avro(kafka: LocalKafka, registry: LocalRegistry, runner: Runner) -> None:
-    """Register the schemas that the page's examples look up, and write a record with each."""
+    """Register the schema that the page's examples look up, and write a record with it."""
     runner.replace({"https://registry:8081": registry.url, "http://localhost:8081": registry.url})
     runner.replace({"events-value": f"{runner.name('events')}-value"})
     options: dict[str, Any] = {
@@ -163,8 +163,9 @@ def _write_avro(kafka: LocalKafka, registry: LocalRegistry, runner: Runner) -> N
         "auto_register_schemas": True,
     }
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, **options) as producer:
-        for name in ("events", "orders"):
-            producer.send(runner.name(name), {"id": 0, "amount": 1.0})
+        producer.send(runner.name("events"), {"id": 0, "amount": 1.0})
+    for name in ("orders", "invoices"):  # The page registers their schemas.
+        kafka.create_topic(runner.name(name))
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         producer.send(runner.name("events"), b"this is no Avro")  # The dead letter of the page.
     _write_json(kafka, runner.name("clicks"))

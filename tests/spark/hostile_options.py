@@ -90,7 +90,10 @@ PLAIN = {
     "subscribe": "a",
     "kafka.default.api.timeout.ms": "1",
     "kafka.socket.connection.setup.timeout.ms": "50",
+    "kafka.retry.backoff.max.ms": "1",
+    "kafka.retry.backoff.ms": "1",
     "fetchOffset.numRetries": "0",
+    "fetchOffset.retryIntervalMs": "1",
 }
 
 
