@@ -164,8 +164,6 @@ def _write_avro(kafka: LocalKafka, registry: LocalRegistry, runner: Runner) -> N
     }
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, **options) as producer:
         producer.send(runner.name("events"), {"id": 0, "amount": 1.0})
-    for name in ("orders", "invoices"):  # The page registers their schemas.
-        kafka.create_topic(runner.name(name))
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         producer.send(runner.name("events"), b"this is no Avro")  # The dead letter of the page.
     _write_json(kafka, runner.name("clicks"))
