@@ -38,7 +38,7 @@ def test_what_is_sent_is_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     kafka.create_topic(topic)
-    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, orders=topic, billing=topic)
+    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, invoices=topic, billing=topic)
     assert capsys.readouterr().out == f"{ORDER}\n"
 
 
@@ -52,7 +52,7 @@ def test_the_command_line(
     clicks = f"{topic}-clicks"
     for each in (topic, clicks):
         kafka.create_topic(each)
-    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, orders=topic, billing=topic)
+    run(TYPED_VALUES, IN_PYTHON, kafka, real_registry, invoices=topic, billing=topic)
     with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, value_format="json") as producer:
         producer.send(clicks, {"url": "/", "ms": 5})
     capsys.readouterr()
