@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.producer.given_columns import UnknownColumnError
     from spark_kafka_source.producer.kafka_producer import KafkaProducer
     from spark_kafka_source.producer.parcel import SendFuture
-    from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId, is_next
+    from spark_kafka_source.producer.sequences import (
+        Place,
+        PreparedTransaction,
+        ProducerId,
+        is_next,
+    )
     from spark_kafka_source.producer.topics import UnknownPartitionError
     from spark_kafka_source.producer.transaction import Beginning
     from spark_kafka_source.producer.transaction_coordinator import (
@@ -43,6 +48,7 @@ __all__ = [
     "Generation",
     "KafkaProducer",
     "LateRowsError",
+    "Place",
     "PreparedTransaction",
     "ProducerConfig",
     "ProducerFencedError",
@@ -77,7 +83,7 @@ if not TYPE_CHECKING:
             "given_columns": "UnknownColumnError",
             "kafka_producer": "KafkaProducer",
             "parcel": "SendFuture",
-            "sequences": "PreparedTransaction ProducerId is_next",
+            "sequences": "Place PreparedTransaction ProducerId is_next",
             "topics": "UnknownPartitionError",
             "transaction": "Beginning",
             "transaction_coordinator": "TransactionCoordinator end_each",

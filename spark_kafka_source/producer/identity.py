@@ -55,8 +55,8 @@ class Identity:
         del queue
         return None
 
-    def batch_written(self) -> None:
-        """Note that a leader has taken a batch."""
+    def batch_written(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Note that a leader has a batch. `offset` is its first record's, or `NO_OFFSET`."""
 
     def renumber(self, queue: PartitionQueue) -> None:
         """Give a partition a new epoch, with sequences from 0, if it `may_renumber`."""

@@ -230,7 +230,7 @@ class ProduceAnswers:
         self, batch: ProducerBatch, offset: int = NO_OFFSET, append_time_ms: int = -1
     ) -> None:
         self.metrics.written.record(batch.record_count)
-        self.identity.batch_written()
+        self.identity.batch_written(batch.topic_partition, offset)
         batch.delivered(offset, append_time_ms)
         self.accumulator.release(batch)
 

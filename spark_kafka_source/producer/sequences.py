@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from spark_kafka_source.topic_partition import TopicPartition
+
 _COUNT = 1 << 31
 MAX_EPOCH = (1 << 15) - 2
 """The last epoch that a producer chooses itself. After it, as in Java, it needs a new id."""
@@ -18,6 +20,17 @@ class ProducerId(NamedTuple):
         return None if self.epoch >= MAX_EPOCH else self._replace(epoch=self.epoch + 1)
 
 
+class Place(NamedTuple):
+    """A batch of a transaction in the log.
+
+    By it readers' answers tell what became of the transaction.
+    """
+
+    topic_partition: TopicPartition
+    offset: int
+    """The offset of the batch's first record."""
+
+
 class PreparedTransaction(NamedTuple):
     """A transaction with all of its records. Any process that has this object can end it.
 
@@ -28,6 +41,13 @@ class PreparedTransaction(NamedTuple):
     producer: ProducerId
     partition_count: int = 0
     """The number of partitions that it has written to; 0 if that is not known."""
+    place: Place | None = None
+    """Its last batch that a leader acknowledged with an offset.
+
+    None if no answer had an offset, as for duplicates that the broker no longer remembers.
+    """
+    topics: tuple[str, ...] = ()
+    """The topics that it has written to, sorted."""
 
 
 def next_sequence(sequence: int, record_count: int) -> int:

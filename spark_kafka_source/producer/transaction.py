@@ -24,6 +24,7 @@ from spark_kafka_source.net import Conversation
 from spark_kafka_source.producer.accumulator import Accumulator
 from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
+from spark_kafka_source.producer.delivery import NO_OFFSET
 from spark_kafka_source.producer.errors import (
     LateRowsError,
     TransactionAbortableError,
@@ -32,7 +33,7 @@ from spark_kafka_source.producer.errors import (
 )
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.identity import Identity
-from spark_kafka_source.producer.sequences import PreparedTransaction, ProducerId
+from spark_kafka_source.producer.sequences import Place, PreparedTransaction, ProducerId
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.topic_partition import TopicPartition
@@ -122,6 +123,8 @@ class Transaction(Identity):
         self._error: KafkaError | None = None
         self._producer: ProducerId | None = None
         self._added: set[TopicPartition] = set()
+        self._place: Place | None = None
+        """The last batch of the transaction that a leader acknowledged with an offset."""
         self._announced: frozenset[TopicPartition] = frozenset()
         self._wanted: frozenset[TopicPartition] = frozenset()
         self._no_request = threading.Event()
@@ -175,8 +178,10 @@ class Transaction(Identity):
         """Wait for all records, and leave the end to another process. None without a record."""
         with self._in_state(_State.OPEN):
             self._wait_for_records()
-            count = len(self._added)
-            prepared = PreparedTransaction(self.transactional_id, self._current(), count)
+            topics = tuple(sorted({each.topic for each in self._added}))
+            prepared = PreparedTransaction(
+                self.transactional_id, self._current(), len(self._added), self._place, topics
+            )
             self._become_idle()
             return prepared if self._has_begun else None
 
@@ -198,6 +203,7 @@ class Transaction(Identity):
         self._added.clear()
         self._announced = self._wanted = frozenset()
         self._has_begun = self._has_gap = False
+        self._place = None  # No late answer sets it: each earlier batch has its outcome.
         self._set_state(_State.OPEN)
 
     def send_offsets(
@@ -410,9 +416,11 @@ class Transaction(Identity):
                 self._has_begun = True
         return queue.producer
 
-    def batch_written(self) -> None:
+    def batch_written(self, topic_partition: TopicPartition, offset: int) -> None:
         """Note that a leader has taken rows. So the epoch was right, and no guess any more."""
         self._first_rows_by_seconds = None
+        if offset != NO_OFFSET:
+            self._place = Place(topic_partition, offset)
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Note that records were not written: only an abort can end the transaction."""
