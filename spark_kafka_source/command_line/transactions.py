@@ -11,7 +11,7 @@ from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import Names, checked_prefix
-from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.repair import (
     Finished,
     TaskTransaction,

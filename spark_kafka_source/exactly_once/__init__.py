@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spark_kafka_source.lazily import importing
 
 if TYPE_CHECKING:
+    from spark_kafka_source.exactly_once.checks import MOVED_OPTION, Checkpoint
     from spark_kafka_source.exactly_once.committing import Commits
     from spark_kafka_source.exactly_once.decision import BatchId, Content, Decision, Seen, Winner
     from spark_kafka_source.exactly_once.decision_store import DecisionStore
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         ReplayDiffersError,
         TransactionTimedOutError,
     )
-    from spark_kafka_source.exactly_once.leases import leased
     from spark_kafka_source.exactly_once.names import (
         PREFIX_OPTION,
         Names,
@@ -48,10 +48,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECK_OPTION",
     "DOUBT_OPTION",
+    "MOVED_OPTION",
     "PREFIX_OPTION",
     "TIMEOUT_OPTION",
     "BatchId",
     "Caution",
+    "Checkpoint",
     "Commits",
     "Content",
     "DecidedRowsLostError",
@@ -77,7 +79,6 @@ __all__ = [
     "Worker",
     "checked_prefix",
     "chosen_timeout_ms",
-    "leased",
     "prefix_of_query",
     "refused_timeout",
 ]
@@ -86,6 +87,7 @@ if not TYPE_CHECKING:
     __getattr__ = importing(
         __name__,
         {
+            "checks": "MOVED_OPTION Checkpoint",
             "committing": "Commits",
             "decision": "BatchId Content Decision Seen Winner",
             "decision_store": "DecisionStore",
@@ -95,7 +97,6 @@ if not TYPE_CHECKING:
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
-            "leases": "leased",
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution ReplayCheck",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",

@@ -1,9 +1,14 @@
 """Checks before a decision: of the last one, and of transactions: open, complete, in time."""
 
+from dataclasses import dataclass
+
 from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
 from spark_kafka_source.exactly_once.decision import BatchId, Decision, written_to
 from spark_kafka_source.exactly_once.errors import PrefixInUseError, TransactionTimedOutError
+from spark_kafka_source.exactly_once.names import PREFIX_OPTION
 from spark_kafka_source.producer import PreparedTransaction
+
+MOVED_OPTION = "checkpointMovedFrom"
 
 # The time that a transaction must have left at the decision: to end all of them takes a while.
 _LEAST_LEFT_MS = 10_000
@@ -33,23 +38,46 @@ def check_open(
     return state
 
 
-def check_owner(prefix: str, decided: BatchId, batch: BatchId) -> None:
-    """Raise `PrefixInUseError` if the last decided micro-batch cannot come before this one."""
-    if decided.query_id != batch.query_id:
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The location of a query's checkpoint, and the one from which it was moved, if it was."""
+
+    location: str | None = None
+    """None if the query's options do not give it."""
+    moved_from: str | None = None
+
+
+def check_owner(prefix: str, decided: Decision, batch: BatchId, checkpoint: Checkpoint) -> None:
+    """Raise `PrefixInUseError` if a last decision cannot come before this micro-batch."""
+    if decided.batch.query_id != batch.query_id:
         reason = (
             "That is another query, or the same with another checkpoint: give each its own. If"
             f" the other one is gone for good, delete the group {prefix!r}"
         )
-    elif decided.batch_id > batch.batch_id:
+    elif decided.batch.batch_id > batch.batch_id:
         reason = (
             "The checkpoint was rolled back, or the query runs twice: the rows of these"
             " batches are written already. Put back the checkpoint that was in use last: each row"
             " is then there once. Another prefix writes every batch since that copy again: their"
             " rows are then there twice"
         )
+    elif _is_other(decided.checkpoint, checkpoint):
+        reason = (
+            f"Its checkpoint was at {decided.checkpoint!r}, and this one is at"
+            f" {checkpoint.location!r}: a copy? Two queries that begin with one checkpoint would"
+            f" drop each other's rows: give the copy '{PREFIX_OPTION}'. If the checkpoint was"
+            f" moved, and nobody uses the old one, set '{MOVED_OPTION}' to"
+            f" {decided.checkpoint!r}"
+        )
     else:
         return
-    raise PrefixInUseError(prefix, decided, batch, reason)
+    raise PrefixInUseError(prefix, decided.batch, batch, reason)
+
+
+def _is_other(decided_at: str | None, checkpoint: Checkpoint) -> bool:
+    if None in (decided_at, checkpoint.location):
+        return False
+    return decided_at not in (checkpoint.location, checkpoint.moved_from)
 
 
 def check_not_written(prefix: str, decided: BatchId, batch: BatchId, write: str) -> None:
@@ -63,12 +91,12 @@ def check_not_written(prefix: str, decided: BatchId, batch: BatchId, write: str)
         raise PrefixInUseError(prefix, decided, batch, reason)
 
 
-def check_place(prefix: str, kept: Decision | None, batch: BatchId, write: str) -> None:
+def check_place(prefix: str, kept: Decision, batch: BatchId, write: str) -> None:
     """Raise `PrefixInUseError` if a decision would replace another write's.
 
     That one tells a replay of its write, as long as both are about the same micro-batch.
     """
-    if kept is None or kept.write in (None, write) or kept.batch.batch_id != batch.batch_id:
+    if kept.write in (None, write) or kept.batch.batch_id != batch.batch_id:
         return
     reason = (
         f"That is the write to {written_to(kept.write or '')}, and this one is to"

@@ -10,7 +10,7 @@ from spark_kafka_source.admin.transactions import Begun
 from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import check_left, check_open
+from spark_kafka_source.exactly_once.checks import Checkpoint, check_left, check_open
 from spark_kafka_source.exactly_once.decision import BatchId, Content
 from spark_kafka_source.exactly_once.decision_store import existing
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite, Verdict
@@ -25,6 +25,7 @@ from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 
 _USUAL = Caution()
+_ANY_CHECKPOINT = Checkpoint()
 
 
 class Commits:
@@ -54,27 +55,27 @@ class Commits:
         return self._runner.run(self._driver.commit(prepared_write))
 
     def commit_nothing(
-        self, batch: BatchId, content: Content | None = None, write: str = ""
-    ) -> None:
-        """End the earlier decisions before a write without rows."""
-        self._runner.run(self._driver.commit_nothing(batch, content, write))
-
-    def abort(
         self,
         batch: BatchId,
-        attempts: Sequence[PreparedTransaction],
-        where: TopicPartition | None = None,
+        content: Content | None = None,
+        write: str = "",
+        checkpoint: Checkpoint = _ANY_CHECKPOINT,
     ) -> None:
+        """End the earlier decisions before a write without rows."""
+        self._runner.run(self._driver.commit_nothing(batch, content, write, checkpoint))
+
+    def abort(self, batch: BatchId, attempts: Sequence[PreparedTransaction]) -> None:
         """Abort this run's transactions, unless the micro-batch is decided with them.
 
         Another driver may fence this one meanwhile. Then this one fences that one, which runs its
         micro-batch again. Two that abort at once would fence each other by turns, for as long as
         their pauses are shorter than an abort. So a pause is up to twice the time gone so far.
         """
-        if where is not None:
-            where = self._client.run(
-                existing(self._client, [where])
-            )  # No broker takes an offset of a deleted topic.
+        topics = {topic for attempt in attempts for topic in attempt.topics}
+        # No broker takes an offset of a deleted topic.
+        where = self._client.run(
+            existing(self._client, [TopicPartition(topic, 0) for topic in topics])
+        )
         began_seconds = time.monotonic()
         deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
         while True:

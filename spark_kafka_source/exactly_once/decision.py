@@ -9,13 +9,16 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from struct import Struct
 from typing import NamedTuple
+from uuid import UUID
 
 from spark_kafka_source.exactly_once.names import Names, TaskId
-from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.producer import Place, PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
-_VERSION = 1
+_VERSION = 2
 METADATA_BYTES = 4096
 """The default of the brokers' `offset.metadata.max.bytes`."""
 # The fields around the tasks take the rest.
@@ -23,9 +26,17 @@ _TASKS_CHARACTERS = 3_500
 _MOST_PARTS = 1_000
 _LONGEST_ID = 500
 _LONGEST_TOPIC = 249
+_LONGEST_LOCATION = 4096
 _INT16_MAX, _INT63_MAX = (1 << 15) - 1, (1 << 63) - 1
-_TASK_SIZES = 4, 4, 8, 2, 6
-"""The bytes of task, attempt, producer id, epoch and start, as unsigned numbers."""
+_TASK = Struct(">IIQHQ")
+"""Task, attempt, producer id, epoch and start of a winner."""
+_PLACE = Struct(">HIQ")
+"""The number of the topic from 1 (0 for no place), the partition and the offset."""
+_OLD_TASK_BYTES = 24
+"""The bytes of a winner in version 1, whose start has six bytes, and which has no place."""
+
+
+NO_TOPIC_ID = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +52,33 @@ class BatchId:
 
 
 class Winner(NamedTuple):
-    """A transaction that a decision contains, and so must be committed.
-
-    Its start, by its coordinator's clock, tells it from all other transactions under its id.
-    """
+    """A transaction that a decision contains, and so must be committed."""
 
     transactional_id: str
     producer: ProducerId
     started_at_ms: int
+    """By its coordinator's clock. It tells the transaction from all others under its id."""
+    place: Place | None = None
+    """One of its batches in the log, by which its outcome is read. None if no leader told one, and
+    in a decision of version 0.3 or older."""
+    topic_id: UUID = NO_TOPIC_ID
+    """The id of the topic of `place`."""
 
     @property
     def transaction(self) -> PreparedTransaction:
         """The handle by which the transaction can be ended."""
         return PreparedTransaction(self.transactional_id, self.producer)
+
+
+class Outcome(Enum):
+    """The outcome of a decided transaction. The value ends a sentence about its id."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    REPLACED = "replaced in the log by other records, as by an unclean leader election"
+    TOPIC_GONE = "gone with their topic, which was deleted"
+    UNKNOWN = "no longer in the log, so that nobody knows how they ended"
 
 
 class DecisionId(NamedTuple):
@@ -104,6 +129,8 @@ class Decision:
 
     None in a decision of version 0.2.0, which does not say it.
     """
+    checkpoint: str | None = None
+    """The checkpoint's location, as the query gave it; None if the query gave none."""
 
     def __str__(self) -> str:
         return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
@@ -116,9 +143,7 @@ class Decision:
     def parts(self) -> list[str]:
         """Return the decision as texts, each short enough for an offset's metadata."""
         space = self._space()
-        tasks = base64.b64encode(
-            b"".join(self._task(winner, space) for winner in self.winners)
-        ).decode()
+        tasks = base64.b64encode(self._tasks(space)).decode()
         starts = range(0, max(len(tasks), 1), _TASKS_CHARACTERS)
         shared = {
             "v": _VERSION,
@@ -149,24 +174,33 @@ class Decision:
         first = TaskId.parse(self.winners[0].transactional_id) if self.winners else None
         return self.batch.run_id if first is None else first.space
 
-    def _task(self, winner: Winner, space: str) -> bytes:
-        task_id = TaskId.parse(winner.transactional_id)
-        if task_id is None or task_id.space != space:
-            raise ValueError(f"{winner.transactional_id!r} is no id of a task of {self.batch}")
-        values = (task_id.task, task_id.attempt, *winner.producer, winner.started_at_ms)
-        sizes = zip(values, _TASK_SIZES, strict=True)
-        return b"".join(value.to_bytes(size) for value, size in sizes)
+    def _tasks(self, space: str) -> bytes:
+        """Return the winners as bytes, after a line with what they share."""
+        topics = sorted({_topic_of(winner) for winner in self.winners if winner.place is not None})
+        shared = {_TOPICS: topics} | ({} if self.checkpoint is None else {_AT: self.checkpoint})
+        rows = b"".join(_row(winner, space, topics) for winner in self.winners)
+        return json.dumps(shared, separators=(",", ":")).encode() + b"\n" + rows
+
+
+def _topic_of(winner: Winner) -> tuple[str, str]:
+    topic = "" if winner.place is None else winner.place.topic_partition.topic
+    return topic, winner.topic_id.hex
+
+
+def _row(winner: Winner, space: str, topics: Sequence[tuple[str, str]]) -> bytes:
+    task_id = TaskId.parse(winner.transactional_id)
+    if task_id is None or task_id.space != space:
+        raise ValueError(f"{winner.transactional_id!r} is no id of a task in {space!r}")
+    task = _TASK.pack(task_id.task, task_id.attempt, *winner.producer, winner.started_at_ms)
+    if winner.place is None:
+        return task + _PLACE.pack(0, 0, 0)
+    (_, partition), offset = winner.place
+    return task + _PLACE.pack(topics.index(_topic_of(winner)) + 1, partition, offset)
 
 
 def written_to(write: str) -> str:
     """Return the topic or topics of a write, for an error."""
     return f"topic {write!r}" if write else "the topics of a column"
-
-
-def part_count(winners: int) -> int:
-    """Return the number of parts of a decision about so many tasks."""
-    characters = (winners * sum(_TASK_SIZES) + 2) // 3 * 4
-    return max(1, -(-characters // _TASKS_CHARACTERS))
 
 
 class NoDecisionError(ValueError):
@@ -186,19 +220,17 @@ class Part:
     write: str | None = None
     space: str = ""
     """The space of the tasks' ids."""
+    version: int = _VERSION
 
     @classmethod
     def parse(cls, text: str) -> "Part":
         """Parse a part. Raises `NoDecisionError` for other texts, `ValueError` if damaged."""
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
+        fields = _json(text)
         if not isinstance(fields, dict) or not fields.keys() >= _KEYS:
             raise NoDecisionError(f"{text[:80]!r} is no decision")
-        if fields["v"] != _VERSION:
-            version = repr(fields["v"])[:20]
-            raise ValueError(f"it is of version {version}, and only version {_VERSION} is known")
+        version = fields["v"]
+        if type(version) is not int or not 1 <= version <= _VERSION:
+            raise ValueError(f"it is of version {repr(version)[:20]}; up to {_VERSION} are known")
         batch_id = _number(fields, "batch", _INT63_MAX)
         space = _text(fields, "run")
         run_id = _text(fields, _OF_RUN) if _OF_RUN in fields else space
@@ -210,7 +242,7 @@ class Part:
             raise ValueError("it has no tasks")
         number = _number(fields, "number", _INT63_MAX)
         content, write = _content(fields), _write(fields)
-        return cls(batch, number, count, place, tasks, content, write, space)
+        return cls(batch, number, count, place, tasks, content, write, space, version)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
@@ -218,6 +250,7 @@ _ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
 _OF_RUN = "query_run"
 """The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
 _WRITE = "write"
+_TOPICS, _AT = "topics", "checkpoint"
 
 
 def _fields_of(content: Content | None) -> dict[str, int]:
@@ -257,30 +290,66 @@ def joined(names: Names, parts: Sequence[Part]) -> Decision:
         if not is_next or replace(part, place=0, tasks="") != replace(first, tasks=""):
             raise ValueError("its parts do not fit together")
     tasks = base64.b64decode("".join(part.tasks for part in parts), validate=True)
-    winners = tuple(_winners(names, first.space, tasks))
+    checkpoint, winners = _read_tasks(names, first, tasks)
     if len({winner.transactional_id for winner in winners}) != len(winners):
         raise ValueError("a task is in it twice")
-    return Decision(first.batch, winners, first.number, first.content, first.write)
+    return Decision(
+        first.batch, tuple(winners), first.number, first.content, first.write, checkpoint
+    )
 
 
-def _winners(names: Names, space: str, tasks: bytes) -> Iterator[Winner]:
-    size = sum(_TASK_SIZES)
+def _read_tasks(names: Names, part: Part, tasks: bytes) -> tuple[str | None, list[Winner]]:
+    """Return the checkpoint's location and the winners. Raises `ValueError`."""
+    if part.version == 1:
+        rows = _cut(tasks, _OLD_TASK_BYTES)
+        return None, [_winner(names, part.space, row[:18] + b"\0\0" + row[18:]) for row in rows]
+    line, _, rest = tasks.partition(b"\n")
+    shared = _json(line)
+    if not isinstance(shared, dict) or not isinstance(shared.get(_TOPICS), list):
+        raise ValueError("it does not say the topics of its tasks")
+    topics = list(map(_topic, shared[_TOPICS]))
+    checkpoint = _text(shared, _AT, _LONGEST_LOCATION) if _AT in shared else None
+    winners = []
+    for row in _cut(rest, _TASK.size + _PLACE.size):
+        winner = _winner(names, part.space, row[: _TASK.size])
+        number, partition, offset = _PLACE.unpack(row[_TASK.size :])
+        if number > len(topics) or partition >= 1 << 31 or offset > _INT63_MAX:
+            raise ValueError(f"a task is at topic {number}, partition {partition}, {offset}")
+        if number:
+            topic, topic_id = topics[number - 1]
+            place = Place(TopicPartition(topic, partition), offset)
+            winner = winner._replace(place=place, topic_id=topic_id)
+        winners.append(winner)
+    return checkpoint, winners
+
+
+def _topic(pair: object) -> tuple[str, UUID]:
+    match pair:
+        case [str(name), str(topic_id)] if 1 <= len(name) <= _LONGEST_TOPIC:
+            return name, UUID(hex=topic_id)
+    raise ValueError(f"a topic in it is {repr(pair)[:80]}")
+
+
+def _json(text: str | bytes) -> object:
+    """Return the parsed text; None if it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _cut(tasks: bytes, size: int) -> Iterator[bytes]:
     if len(tasks) % size:
         raise ValueError(f"it has {len(tasks)} bytes of tasks")
-    for start in range(0, len(tasks), size):
-        task, attempt, producer_id, epoch, started_at_ms = _numbers(tasks[start : start + size])
-        if producer_id > _INT63_MAX or epoch > _INT16_MAX:
-            raise ValueError(f"it has a producer {producer_id} with epoch {epoch}")
-        transactional_id = str(names.task_id(space, task, attempt))
-        yield Winner(transactional_id, ProducerId(producer_id, epoch), started_at_ms)
+    return (tasks[start : start + size] for start in range(0, len(tasks), size))
 
 
-def _numbers(row: bytes) -> list[int]:
-    numbers = []
-    for size in _TASK_SIZES:
-        numbers.append(int.from_bytes(row[:size]))
-        row = row[size:]
-    return numbers
+def _winner(names: Names, space: str, row: bytes) -> Winner:
+    task, attempt, producer_id, epoch, started_at_ms = _TASK.unpack(row)
+    if producer_id > _INT63_MAX or epoch > _INT16_MAX or started_at_ms > _INT63_MAX:
+        raise ValueError(f"it has a producer {producer_id} with epoch {epoch}")
+    transactional_id = str(names.task_id(space, task, attempt))
+    return Winner(transactional_id, ProducerId(producer_id, epoch), started_at_ms)
 
 
 def _number(fields: dict[str, object], key: str, most: int) -> int:
@@ -290,18 +359,21 @@ def _number(fields: dict[str, object], key: str, most: int) -> int:
     return value
 
 
-def _text(fields: dict[str, object], key: str) -> str:
+def _text(fields: dict[str, object], key: str, longest: int = _LONGEST_ID) -> str:
     value = fields[key]
-    if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_ID:
+    if not isinstance(value, str) or not 1 <= len(value) <= longest:
         raise ValueError(f"its {key!r} is {repr(value)[:40]}")
     value.encode()  # Raises for a text without UTF-8, which no request can hold as a name.
     return value
 
 
 class StoredDecision(NamedTuple):
-    """A decision, and the partition whose offset holds it."""
+    """A decision, and the partitions whose offsets hold it, each alike.
 
-    where: TopicPartition
+    Brokers delete offsets with their topic. A write to several topics is remembered at several.
+    """
+
+    wheres: tuple[TopicPartition, ...]
     decision: Decision
 
 
@@ -310,7 +382,7 @@ class LastDecisions:
     """The last decision of each write under a prefix, as the group holds them.
 
     Code in foreachBatch may write a micro-batch to several topics, one write after the other. A
-    write is named by its topic. Each has decisions of its own, at a partition of its own in the
+    write is named by its topic. Each has decisions of its own, at partitions of its own in the
     group of the prefix. Before each decision all earlier ones are brought to their end. So only the
     decisions about the latest micro-batch can have open transactions.
     """
@@ -323,14 +395,15 @@ class LastDecisions:
         One of version 0.2.0 names no write. It belongs to the topic at which it is kept, or to the
         topics of a column.
         """
-        for where, decision in self.stored:
-            if decision.write == write or (decision.write is None and write in ("", where.topic)):
+        for wheres, decision in self.stored:
+            is_old = decision.write is None and write in ("", wheres[0].topic)
+            if is_old or decision.write == write:
                 return decision
         return None
 
-    def at(self, where: TopicPartition) -> Decision | None:
-        """Return the decision that is kept at a partition."""
-        return dict(self.stored).get(where)
+    def at(self, wheres: Sequence[TopicPartition]) -> Iterator[Decision]:
+        """Yield the decisions that are kept at any of these partitions."""
+        return (kept.decision for kept in self.stored if {*wheres} & {*kept.wheres})
 
     def latest(self) -> tuple[StoredDecision, ...]:
         """Return the decisions about the latest micro-batch, which alone have open transactions."""
@@ -339,10 +412,10 @@ class LastDecisions:
 
     def after(self, new: StoredDecision) -> "LastDecisions":
         """Return the last decisions after a new one, which replaces others."""
-        replaced = {new.where, self._where(new.decision.write or "")}
-        left = [kept for kept in self.stored if kept.where not in replaced]
-        return LastDecisions(tuple(sorted([*left, new], key=lambda kept: kept.where)))
-
-    def _where(self, write: str) -> TopicPartition | None:
-        places = (where for where, decision in self.stored if (decision.write or "") == write)
-        return next(places, None)
+        write = new.decision.write or ""
+        left = []
+        for wheres, decision in self.stored:
+            kept = tuple(where for where in wheres if where not in new.wheres)
+            if kept and (decision.write or "") != write:
+                left.append(StoredDecision(kept, decision))
+        return LastDecisions(tuple(sorted([*left, new], key=lambda kept: kept.wheres)))

@@ -70,15 +70,17 @@ class DecisionStore:
         """
         return await self._coordinator.init_producer_id(_CONTROL_TIMEOUT_MS)
 
-    async def record(self, control: ProducerId, decision: Decision, where: TopicPartition) -> None:
-        """Write a decision. It becomes valid by `decide`.
+    async def record(
+        self, control: ProducerId, decision: Decision, wheres: Iterable[TopicPartition]
+    ) -> None:
+        """Write a decision at each of these partitions. It becomes valid by `decide`.
 
         Its offset is the number of the micro-batch. The readers here take any offset, but version
         0.2.0 does not.
         """
         for part, text in enumerate(decision.parts()):
             offset = OffsetAndMetadata(decision.batch.batch_id, metadata=text)
-            await self._record(control, part, {where: offset})
+            await self._record(control, part, dict.fromkeys(wheres, offset))
 
     async def _record(
         self, control: ProducerId, part: int, offsets: Mapping[TopicPartition, OffsetAndMetadata]
@@ -150,19 +152,20 @@ class DecisionStore:
     async def _read(
         self, waits_for: TopicPartition | None, *, require_stable: bool
     ) -> LastDecisions:
-        heads = _last_of_each(await self._heads(waits_for, require_stable=require_stable))
-        parts = {partition: [head] for partition, head in heads.items()}
-        for place in range(1, max((head.count for head in heads.values()), default=1)):
-            partitions = [partition for partition, head in heads.items() if head.count > place]
-            offsets = await self._committed(place, partitions, require_stable=require_stable)
-            for partition in partitions:
-                if partition not in offsets:
+        heads = await self._heads(waits_for, require_stable=require_stable)
+        copies = _last_of_each(heads)
+        parts = {wheres: [heads[wheres[0]]] for wheres in copies}
+        for place in range(1, max((each.count for (each,) in parts.values()), default=1)):
+            longer = [wheres for wheres in copies if parts[wheres][0].count > place]
+            asked = [wheres[0] for wheres in longer]
+            offsets = await self._committed(place, asked, require_stable=require_stable)
+            for wheres in longer:
+                if wheres[0] not in offsets:
                     raise ValueError(f"group {self._names.group_id(place)!r} has no part of it")
-                parts[partition].append(Part.parse(offsets[partition].metadata))
-        decisions = (
-            StoredDecision(where, joined(self._names, parts[where])) for where in sorted(parts)
+                parts[wheres].append(Part.parse(offsets[wheres[0]].metadata))
+        return LastDecisions(
+            tuple(StoredDecision(each, joined(self._names, parts[each])) for each in copies)
         )
-        return LastDecisions(tuple(decisions))
 
     async def _heads(
         self, waits_for: TopicPartition | None, *, require_stable: bool
@@ -228,16 +231,20 @@ class DecisionStore:
             raise
 
 
-def _last_of_each(heads: Mapping[TopicPartition, Part]) -> dict[TopicPartition, Part]:
-    """Return the last decision of each write.
+def _last_of_each(heads: Mapping[TopicPartition, Part]) -> list[tuple[TopicPartition, ...]]:
+    """Return where the last decision of each write is kept: at several partitions, each alike.
 
     An earlier one may still be at another partition: the topics of a column vary.
     """
-    last_decisions = {}
-    oldest_first = sorted(heads.items(), key=lambda each: (each[1].batch.batch_id, each[1].number))
-    for where, head in oldest_first:
-        last_decisions[head.write or ""] = where, head
-    return dict(last_decisions.values())
+    wheres: dict[str, list[TopicPartition]] = {}
+    newest: dict[str, tuple[int, int]] = {}
+    for where, head in sorted(heads.items()):
+        write, number = head.write or "", (head.batch.batch_id, head.number)
+        if number > newest.get(write, (-1, -1)):
+            newest[write], wheres[write] = number, []
+        if number == newest[write]:
+            wheres[write].append(where)
+    return sorted(map(tuple, wheres.values()))
 
 
 async def existing(

@@ -40,13 +40,15 @@ this one writes from its memory then. So it begins without memory.
 The module is long, so that all steps stand under these rules.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
+from uuid import UUID
 
-from spark_kafka_source.admin.transactions import ONGOING, Begun
+from spark_kafka_source.admin.transactions import ONGOING, Begun, TransactionDescription
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import (
+    Checkpoint,
     check_left,
     check_not_written,
     check_open,
@@ -54,20 +56,18 @@ from spark_kafka_source.exactly_once.checks import (
     check_place,
 )
 from spark_kafka_source.exactly_once.decision import (
+    NO_TOPIC_ID,
     BatchId,
     Content,
     Decision,
     LastDecisions,
+    Outcome,
     Seen,
     StoredDecision,
     Winner,
 )
 from spark_kafka_source.exactly_once.endings import is_over
-from spark_kafka_source.exactly_once.errors import (
-    DecidedRowsLostError,
-    OtherDriverError,
-    TransactionTimedOutError,
-)
+from spark_kafka_source.exactly_once.errors import OtherDriverError, TransactionTimedOutError
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.requests import (
@@ -76,6 +76,7 @@ from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     EndTxn,
     FetchDecisions,
+    FetchTopicIds,
     InitProducerId,
     ListTransactions,
     RecordDecision,
@@ -84,7 +85,7 @@ from spark_kafka_source.exactly_once.requests import (
     described,
     end_each,
 )
-from spark_kafka_source.exactly_once.settling import commit_all, settle
+from spark_kafka_source.exactly_once.settling import commit_all, lost, settle
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import Generation, PreparedTransaction, ProducerId, is_next
 from spark_kafka_source.topic_partition import TopicPartition
@@ -92,6 +93,8 @@ from spark_kafka_source.topic_partition import TopicPartition
 logger = logger_of(__name__)
 
 _USUAL = Caution()
+_ANY_CHECKPOINT = Checkpoint()
+_MOST_COPIES = 8
 _FIRST_BATCHES = (0, 1)
 """The micro-batches before which there may have been no rows; see `Driver._check_first`."""
 Transaction = tuple[str, ProducerId]
@@ -103,14 +106,23 @@ class PreparedWrite:
 
     batch: BatchId
     prepared: tuple[PreparedTransaction, ...]
-    where: TopicPartition
-    """An existing partition, at whose offset the decision is kept."""
     seen: frozenset[Seen]
     """What the workers saw before their first transactions of the run."""
     content: Content | None = None
     """The amount of all rows; None if it is not known."""
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
+    checkpoint: Checkpoint = _ANY_CHECKPOINT
+
+    @property
+    def wheres(self) -> tuple[TopicPartition, ...]:
+        """The partitions at whose offsets the decision is kept, since the topics were written to.
+
+        Brokers delete an offset with its topic. The rows of other topics are still there then, and
+        so is the decision.
+        """
+        topics = sorted({topic for each in self.prepared for topic in each.topics})
+        return tuple(TopicPartition(topic, 0) for topic in topics[:_MOST_COPIES])
 
 
 class Verdict(Enum):
@@ -180,13 +192,11 @@ class Driver:
         self, prepared_write: PreparedWrite, leftovers: frozenset[Transaction] | None = None
     ) -> Steps[Verdict]:
         """Decide, or drop a replay. `leftovers` is None if they are not listed yet."""
-        replayed = self._replayed(self._decisions, prepared_write.batch, prepared_write.write)
-        check_place(
-            self._names.prefix,
-            self._decisions.at(prepared_write.where),
-            prepared_write.batch,
-            prepared_write.write,
+        replayed = self._replayed(
+            self._decisions, prepared_write.batch, prepared_write.write, prepared_write.checkpoint
         )
+        for kept in self._decisions.at(prepared_write.wheres):
+            check_place(self._names.prefix, kept, prepared_write.batch, prepared_write.write)
         if not self._decisions.stored:
             yield from self._check_first(prepared_write.batch)
         yield from self._settle_all(self._decisions, prepared_write.batch)
@@ -199,11 +209,15 @@ class Driver:
         return Verdict.WRITTEN
 
     def commit_nothing(
-        self, batch: BatchId, content: Content | None = None, write: str = ""
+        self,
+        batch: BatchId,
+        content: Content | None = None,
+        write: str = "",
+        checkpoint: Checkpoint = _ANY_CHECKPOINT,
     ) -> Steps[None]:
         """End the earlier decisions before a write without rows, which needs no decision."""
         decisions: LastDecisions = yield from ask(FetchDecisions())
-        replayed = self._replayed(decisions, batch, write)
+        replayed = self._replayed(decisions, batch, write, checkpoint)
         yield from self._settle_all(decisions, batch, given_up=replayed)
         if replayed is not None:
             self._caution.compare(self._names, replayed, batch, content)
@@ -211,11 +225,12 @@ class Driver:
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
     ) -> Steps[None]:
-        """Abort the transactions under the prefix that are open and not decided.
+        """Abort the run's transactions that are open and not decided, also of lost attempts.
 
         Spark also calls it for a micro-batch whose `commit` raised. That batch may be decided: then
-        it is committed. The fence stops a process of this run that still decides. `where` is as in
-        `PreparedWrite`; None if no partition is known.
+        it is committed. The fence stops a process of this run that still decides. `where` is a
+        partition that exists; None if none is known. Another run's transactions are left alone: its
+        driver may decide, and the next decision sweeps them.
         """
         of_tasks = frozenset(attempt[:2] for attempt in attempts)
         if not of_tasks:
@@ -228,46 +243,21 @@ class Driver:
         else:
             confirmed: Confirmed = yield from ask(ConfirmDecisions(control, where))
             self._control, self._decisions = confirmed.control, confirmed.decisions
-        yield from self._sweep(of_tasks)
+        yield from self._sweep(of_tasks | self._of_run(batch.run_id, listed))
         for _, decision in self._decisions.latest():
             if decision.batch == batch:
                 try:
                     yield from self._settle(decision, runs_again=True)
                 except KafkaError as error:  # Spark shows the error of `commit`, and not this one.
                     logger.warning("%s is decided, and not ended: %s", batch, error)
-        yield from self._abort_others(batch, listed - of_tasks)
 
     def abort_undecided(self, run_id: str, attempts: Iterable[PreparedTransaction]) -> Steps[None]:
         """Abort these transactions and all open ones of a run, of which nothing is decided."""
         listed = yield from self._list_open()
-        own = {each for each in listed if self._names.is_in(each[0], run_id)}
-        yield from self._sweep(own | {attempt[:2] for attempt in attempts})
+        yield from self._sweep(self._of_run(run_id, listed) | {attempt[:2] for attempt in attempts})
 
-    def _abort_others(self, batch: BatchId, listed: frozenset[Transaction]) -> Steps[None]:
-        """Abort open transactions that no task reported, as after an attempt that Spark has lost.
-
-        It may be another run's, whose driver must not decide any more. It would, if each last
-        decision were one that its tasks saw. So one of these is made once more, by this run: the
-        mark. Where nothing is decided yet, there is nothing to mark.
-        """
-        others = listed - self._decided_transactions()
-        if not others:
-            return
-        left = f"{len(others)} open transactions are left to the next run or to their timeouts"
-        last = next(iter(self._decisions.latest()), None)
-        if last is None or self._control is None or last.decision.batch.query_id != batch.query_id:
-            logger.warning("%s is aborted. %s: %s", batch, left, self._names.prefix)
-            return
-        where, decision = last
-        own = replace(decision.batch, run_id=batch.run_id)
-        mark = replace(decision, batch=own, number=decision.number + 1)
-        try:
-            yield from self._record_decision(mark, where)
-            yield from self._commit_decision(mark, where)
-        except KafkaError as error:  # As if the topic of the decision is deleted.
-            logger.warning("%s is aborted. %s: %s: %s", batch, left, self._names.prefix, error)
-            return
-        yield from self._sweep(others)
+    def _of_run(self, run_id: str, listed: frozenset[Transaction]) -> frozenset[Transaction]:
+        return frozenset(each for each in listed if self._names.is_in(each[0], run_id))
 
     # -- the control id ----------------------------------------------------------------------------
 
@@ -277,7 +267,9 @@ class Driver:
         self._control = None
         control: ProducerId = yield from ask(InitProducerId(self._names.control_id))
         if before is None or not is_next(before, control):
-            confirmed: Confirmed = yield from ask(ConfirmDecisions(control, prepared_write.where))
+            confirmed: Confirmed = yield from ask(
+                ConfirmDecisions(control, prepared_write.wheres[0])
+            )
             self._decisions = confirmed.decisions
             self._check_control(prepared_write, control)
             control = confirmed.control
@@ -321,13 +313,15 @@ class Driver:
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def _replayed(self, decisions: LastDecisions, batch: BatchId, write: str) -> Decision | None:
+    def _replayed(
+        self, decisions: LastDecisions, batch: BatchId, write: str, checkpoint: Checkpoint
+    ) -> Decision | None:
         """Return the decision about the same write of the same micro-batch.
 
         Raises `PrefixInUseError` if the last decisions cannot come before this write.
         """
         for _, decision in decisions.stored:
-            check_owner(self._names.prefix, decision.batch, batch)
+            check_owner(self._names.prefix, decision, batch, checkpoint)
         last = decisions.of(write)
         if last is None or last.batch.batch_id != batch.batch_id:
             return None
@@ -353,11 +347,14 @@ class Driver:
         """
         if self._is_settled(decision):
             return
-        if (yield from settle(decision, runs_again=runs_again)):
+        if (yield from settle(decision, self._doubt, runs_again=runs_again)):
             self._has_settled(decision)
         elif not runs_again:
-            ids = [winner.transactional_id for winner in decision.winners]
-            raise DecidedRowsLostError(decision.batch, ids, len(ids), runs_again=False)
+            outcomes = dict.fromkeys(decision.winners, Outcome.ABORTED)
+            raise lost(decision, outcomes, runs_again=False)
+
+    def _doubt(self, text: str) -> None:
+        self._caution.doubt(self._names, text)
 
     def _is_settled(self, decision: Decision) -> bool:
         return decision in self._settled or not decision.winners
@@ -375,17 +372,15 @@ class Driver:
             prepared_write, lists=leftovers is None
         )
         safe_until_ms = now_ms + left_ms // 2
-        decision = Decision(
-            prepared_write.batch, winners, number, prepared_write.content, prepared_write.write
-        )
-        now_ms = yield from self._record_decision(decision, prepared_write.where)
+        decision = _decision(prepared_write, winners, number, prepared_write.content)
+        now_ms = yield from self._record_decision(decision, prepared_write.wheres)
         if now_ms > safe_until_ms:
             yield from ask(EndTxn(self._names.control_id, self._producer(), commit=False))
             self._control = None
             raise _stood_still(decision, "is not decided")
-        now_ms = yield from self._commit_decision(decision, prepared_write.where)
+        now_ms = yield from self._commit_decision(decision, prepared_write.wheres)
         end = commit_all if now_ms <= safe_until_ms else settle
-        if not (yield from end(decision)):
+        if not (yield from end(decision, self._doubt)):
             raise _stood_still(decision, "was decided too late, and no reader has seen a row of it")
         self._has_settled(decision)
         yield from self._sweep(leftovers or listed)
@@ -399,24 +394,26 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, prepared_write.batch, prepared_write.content)
-        own = Decision(
-            prepared_write.batch, (), last.number + 1, last.content, prepared_write.write
-        )
-        yield from self._record_decision(own, prepared_write.where)
-        yield from self._commit_decision(own, prepared_write.where)
+        own = _decision(prepared_write, (), last.number + 1, last.content)
+        yield from self._record_decision(own, prepared_write.wheres)
+        yield from self._commit_decision(own, prepared_write.wheres)
         ended = {winner[:2] for winner in last.winners}
         yield from self._sweep((leftovers | {each[:2] for each in prepared_write.prepared}) - ended)
 
-    def _record_decision(self, decision: Decision, where: TopicPartition) -> Steps[int]:
+    def _record_decision(
+        self, decision: Decision, wheres: tuple[TopicPartition, ...]
+    ) -> Steps[int]:
         """Write a decision, which does not count yet. Return the time."""
         control = self._producer()
         # After an error a late copy may come: the next decision needs a fence.
         self._control = None
-        answered = yield (RecordDecision(control, decision, where),)
+        answered = yield (RecordDecision(control, decision, wheres),)
         self._control = control
         return answered.now_ms
 
-    def _commit_decision(self, decision: Decision, where: TopicPartition) -> Steps[int]:
+    def _commit_decision(
+        self, decision: Decision, wheres: tuple[TopicPartition, ...]
+    ) -> Steps[int]:
         """Commit the recorded decision: the micro-batch is decided. Return the time."""
         control = self._producer()
         self._control = None  # Until the answer comes, it is unknown whether it is decided.
@@ -427,7 +424,7 @@ class Driver:
                 raise OtherDriverError(self._names.prefix, str(answer)) from answer
             raise answer
         self._control = answer
-        self._decisions = self._decisions.after(StoredDecision(where, decision))
+        self._decisions = self._decisions.after(StoredDecision(wheres, decision))
         return answered.now_ms
 
     def _producer(self) -> ProducerId:
@@ -448,9 +445,12 @@ class Driver:
             (prepared.transactional_id, Begun(prepared.producer, generation=self._generation))
             for prepared in prepared_write.prepared
         )
-        look = described(begun)
-        answered = yield (look, ListTransactions()) if lists else (look,)
-        by_id, *ids = answered.answers
+        topics = {
+            each.place.topic_partition.topic for each in prepared_write.prepared if each.place
+        }
+        looks = (described(begun), FetchTopicIds(tuple(sorted(topics))))
+        answered = yield (*looks, ListTransactions()) if lists else looks
+        by_id, topic_ids, *ids = answered.answers
         states = [
             check_open(prepared, by_id[prepared.transactional_id])
             for prepared in prepared_write.prepared
@@ -459,7 +459,7 @@ class Driver:
         for state, left in zip(states, left_ms, strict=True):
             check_left(state, left)
         winners = tuple(
-            Winner(*prepared[:2], state.started_at_ms)
+            _winner(prepared, state, topic_ids)
             for prepared, state in zip(prepared_write.prepared, states, strict=True)
         )
         others = yield from _open_transactions(set(*ids) - dict(begun).keys())
@@ -496,6 +496,25 @@ def _open_transactions(ids: Iterable[str]) -> Steps[frozenset[Transaction]]:
         for state in states.values()
         if state is not None and state.state == ONGOING
     )
+
+
+def _winner(
+    prepared: PreparedTransaction, state: TransactionDescription, topic_ids: Mapping[str, UUID]
+) -> Winner:
+    place = prepared.place
+    topic_id = NO_TOPIC_ID if place is None else topic_ids[place.topic_partition.topic]
+    return Winner(*prepared[:2], state.started_at_ms, place, topic_id)
+
+
+def _decision(
+    prepared_write: PreparedWrite,
+    winners: tuple[Winner, ...],
+    number: int,
+    content: Content | None,
+) -> Decision:
+    location = prepared_write.checkpoint.location
+    batch, write = prepared_write.batch, prepared_write.write
+    return Decision(batch, winners, number, content, write, location)
 
 
 def _stood_still(decision: Decision, what: str) -> TransactionTimedOutError:

@@ -1,18 +1,12 @@
-"""The states of tasks' transactions, and their ends, many at once.
+"""The outcomes of decided transactions, and the ends of transactions, many at once.
 
-The outcome of a decided transaction is read from the last transaction under its id:
-
-- The same start: its state tells the outcome, whatever its epoch. Some brokers of the second
-  generation (4.0.0, KAFKA-19367) raise the epoch twice when a transaction times out. So an epoch
-  alone cannot tell an aborted transaction from a later one.
-- Another start, and a later epoch: the worker that owns the id went on. It does so only after a
-  commit, or so early that its transaction could not have timed out (`slots`). So the decided one is
-  committed.
-- No transaction, or an earlier one: brokers have forgotten the decided one. Its outcome is unknown.
+A coordinator is asked whether exactly this transaction is still open. If it is not, the log has its
+outcome (`witness`). Only if the log cannot tell it, since its records are gone or may not be read,
+the coordinator's word about exactly this transaction counts: of the same start, too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum, auto
+from typing import NamedTuple
 
 from spark_kafka_source.admin.transactions import (
     ABORTED,
@@ -25,10 +19,11 @@ from spark_kafka_source.admin.transactions import (
 )
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, KafkaTimeoutError
-from spark_kafka_source.exactly_once.decision import Winner
+from spark_kafka_source.exactly_once.decision import Outcome, Winner
 from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.witness import found_in_log
 from spark_kafka_source.logs import logger_of
-from spark_kafka_source.net import Deadline, together
+from spark_kafka_source.net import Deadline, pause, together
 from spark_kafka_source.producer import (
     Generation,
     ProducerFencedError,
@@ -45,35 +40,32 @@ _OLD_MS = 10_000
 _MOST_AT_ONCE = 8
 _ENDED = {"INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
 """Errors, besides fencing, of a coordinator that does not have the transaction open."""
+_DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
-class Outcome(Enum):
-    """The outcome of a decided transaction."""
+class Found(NamedTuple):
+    """The outcome of a decided transaction, and its state if it is open."""
 
-    OPEN = auto()
-    COMMITTED = auto()
-    ABORTED = auto()
-    UNKNOWN = auto()
-    """The brokers have forgotten it."""
+    outcome: Outcome
+    state: TransactionDescription | None = None
 
 
-def outcome(winner: Winner, last: TransactionDescription | None) -> Outcome:
-    """Return the outcome of a winner, from the last transaction under its id."""
-    if last is None:
-        return Outcome.UNKNOWN
-    if last.started_at_ms != winner.started_at_ms:
-        return Outcome.COMMITTED if _is_later(last, winner) else Outcome.UNKNOWN
-    if last.state in COMMITTED:
+def is_open(winner: Winner, state: TransactionDescription | None) -> bool:
+    """Whether a coordinator says that exactly this transaction is open."""
+    return state is not None and (state.state, state.producer) == (ONGOING, winner.producer)
+
+
+def by_coordinator(winner: Winner, state: TransactionDescription | None) -> Outcome:
+    """Return an outcome by the coordinator's word, if that is about exactly this transaction."""
+    is_it = state is not None and (state.producer.producer_id, state.started_at_ms) == (
+        winner.producer.producer_id,
+        winner.started_at_ms,
+    )
+    if state is not None and is_it and state.state in COMMITTED:
         return Outcome.COMMITTED
-    if last.state in ABORTED:
+    if state is not None and is_it and state.state in ABORTED:
         return Outcome.ABORTED
-    return Outcome.OPEN if last.producer == winner.producer else Outcome.UNKNOWN
-
-
-def _is_later(last: TransactionDescription, winner: Winner) -> bool:
-    if last.producer.producer_id != winner.producer.producer_id:  # Its epochs have come to an end.
-        return True
-    return last.producer.epoch > winner.producer.epoch
+    return Outcome.UNKNOWN
 
 
 def begun(winner: Winner) -> tuple[str, Begun]:
@@ -116,11 +108,50 @@ class Transactions:
         except KafkaTimeoutError:
             return await describe_transactions(self._client, wanted)
 
-    async def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Outcome]:
-        """Return the outcome of each decided transaction."""
-        known = dict(map(begun, winners))
-        states = await self.described(known, known)
-        return {winner: outcome(winner, states[winner.transactional_id]) for winner in winners}
+    async def outcomes(self, winners: Sequence[Winner]) -> dict[Winner, Found]:
+        """Return the outcome of each decided transaction.
+
+        Waits for ends that are under way, for at most `default.api.timeout.ms`. Raises
+        `KafkaTimeoutError`, and `BrokerError` if a right is needed to know an outcome.
+        """
+        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
+        found: dict[Winner, Found] = {}
+        tries = 0
+        while left := [winner for winner in winners if winner not in found]:
+            known = dict(map(begun, left))
+            states = await self.described(known, known)
+            looks = (self._outcome(each, states[each.transactional_id]) for each in left)
+            for winner, look in zip(
+                left, await together(looks, at_once=_MOST_AT_ONCE), strict=True
+            ):
+                if (result := look.result()) is not None:
+                    found[winner] = result
+                elif deadline.expired:
+                    what = f"{winner.transactional_id} is not open, and {winner.place} has no end"
+                    raise KafkaTimeoutError(f"{what} of it within the time")
+            if len(found) < len(winners):
+                tries += 1
+                await pause(min(self._client.pause_seconds(tries), deadline.remaining_seconds()))
+        return found
+
+    async def _outcome(self, winner: Winner, state: TransactionDescription | None) -> Found | None:
+        """Return a winner's outcome; None if its end is certain, but not in the log yet."""
+        if is_open(winner, state):
+            return Found(Outcome.OPEN, state)
+        told = by_coordinator(winner, state)
+        if winner.place is None:
+            return Found(told)
+        try:
+            outcome = await found_in_log(self._client, winner, winner.place)
+        except BrokerError as error:
+            if error.error.name == _DENIED and told is not Outcome.UNKNOWN:
+                return Found(told)
+            raise
+        if outcome is Outcome.OPEN:
+            return None
+        is_gone = outcome is Outcome.UNKNOWN
+        is_aborted = outcome is Outcome.TOPIC_GONE and told is Outcome.ABORTED
+        return Found(told if is_gone or is_aborted else outcome)
 
     async def listed(self, *, committed: bool) -> frozenset[str]:
         """Return the ids of tasks' transactions that are open, or are committed.

@@ -1,9 +1,10 @@
 """Errors of a micro-batch that is written exactly once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from spark_kafka_source.errors import KafkaError, LocalError, RemoteError, listed
-from spark_kafka_source.exactly_once.decision import BatchId, Content, written_to
+from spark_kafka_source.exactly_once.decision import BatchId, Content, Outcome, written_to
 from spark_kafka_source.exactly_once.names import PREFIX_OPTION, TaskId
 
 
@@ -119,68 +120,61 @@ class NotYetCommittedError(RemoteError):
     def _text(self) -> str:
         return (
             f"{self.batch} is decided, but {len(self.left)} of its {self.total} transactions could "
-            f"not be committed: {_ids(self.left)}; the first because of: {self.error}. Start the "
-            "query again within 'kafka.transaction.timeout.ms': it commits them, and writes "
+            f"not be committed: {ids_text(self.left)}; the first because of: {self.error}. Start "
+            "the query again within 'kafka.transaction.timeout.ms': it commits them, and writes "
             "nothing twice"
         )
 
 
 class DecidedRowsLostError(RemoteError):
-    """Rows of a decided micro-batch are lost: their transactions timed out before they ended.
+    """Rows of a decided micro-batch are lost, or nobody knows whether they are.
 
-    `lost` are the transactional ids of those tasks. `unknown` are those of tasks whose end the
-    brokers no longer know. The rows of all other tasks are written, once. `runs_again` is false if
-    the query has gone on to a later micro-batch, since code swallowed the error of the commit.
+    `found` has the transactional ids of those tasks by what is known of them. The rows of all other
+    tasks are written, once. `runs_again` is false if the query has gone on to a later micro-batch,
+    since code swallowed the error of the commit.
     """
 
     def __init__(
         self,
         batch: BatchId,
-        lost: Sequence[str],
+        found: Mapping[Outcome, Sequence[str]],
         total: int,
-        unknown: Sequence[str] = (),
         *,
         runs_again: bool = True,
     ) -> None:
-        super().__init__(batch, tuple(lost), total, tuple(unknown))
-        self.batch, self.lost, self.total = batch, tuple(lost), total
-        self.unknown, self.runs_again = tuple(unknown), runs_again
+        found = {outcome: tuple(ids) for outcome, ids in found.items() if ids}
+        super().__init__(batch, found, total)
+        self.batch, self.found, self.total, self.runs_again = batch, found, total, runs_again
 
     def _text(self) -> str:
-        prefix = next(self._prefixes(), "")
+        task_ids = map(TaskId.parse, chain.from_iterable(self.found.values()))
+        prefix = next((task_id.prefix for task_id in task_ids if task_id is not None), "")
+        found = "; ".join(
+            f"{len(ids)} are {outcome.value}: {ids_text(ids)}"
+            for outcome, ids in self.found.items()
+        )
+        accept = f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute'"
         if not self.runs_again:
             return (
-                f"{self.batch} was decided, and an error of its commit was swallowed: the query "
-                f"has gone on. Of its {self.total} transactions {'; '.join(self._found())}. The "
-                "rows of the other tasks are written, once. The query does not write that batch "
-                "again: write the missing rows by other means. Then "
-                f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute', and "
-                "start the query again. Errors within foreachBatch must end the query"
+                f"{self.batch} was decided, and an error of its commit was swallowed, or somebody "
+                f"has ended its transactions: the query has gone on. Of its {self.total} "
+                f"transactions {found}. The rows of the other tasks are written, once. The query "
+                f"does not write that batch again: write the missing rows by other means. Then "
+                f"{accept}, and start the query again. Errors within foreachBatch must end the "
+                "query"
             )
-        return (
-            f"{self.batch} was decided. Of its {self.total} transactions "
-            f"{'; '.join(self._found())}. The rows of the other tasks are written, once. Either "
-            "have the whole batch written again, the rows of the other tasks twice: "
-            f"'spark-kafka-source groups delete {prefix}'. Or go on without these rows: "
-            f"'spark-kafka-source transactions finish {prefix} --accept-loss --execute'. Then "
-            "start the query again, and give its transactions more time "
-            "('kafka.transaction.timeout.ms')"
+        old = (
+            " If a version before 0.4 has decided it, start that version once: it finishes the "
+            "batch"
         )
-
-    def _found(self) -> Iterator[str]:
-        if self.lost:
-            yield f"the brokers have aborted {len(self.lost)}: {_ids(self.lost)}"
-        if self.unknown:
-            yield (
-                f"they no longer know how {len(self.unknown)} ended: {_ids(self.unknown)}: "
-                "look whether their rows are there"
-            )
-
-    def _prefixes(self) -> Iterator[str]:
-        for transactional_id in (*self.lost, *self.unknown):
-            task_id = TaskId.parse(transactional_id)
-            if task_id is not None:
-                yield task_id.prefix
+        return (
+            f"{self.batch} was decided. Of its {self.total} transactions {found}. The rows of the "
+            f"other tasks are written, once.{old if Outcome.UNKNOWN in self.found else ''} Look "
+            "whether the rows are there. Either have the whole batch written again, the rows that "
+            f"are there twice: 'spark-kafka-source groups delete {prefix}'. Or go on without the "
+            f"rows that are not there: {accept}. Then start the query again, and give its "
+            "transactions more time ('kafka.transaction.timeout.ms')"
+        )
 
 
 class DecidedTransactionError(LocalError):
@@ -220,9 +214,9 @@ class NothingSeenError(RemoteError):
 
     def _text(self) -> str:
         return (
-            f"{self.batch} is decided, and brokers have aborted {_ids(self.lost)}; no reader has "
-            "seen any of it. Start the query again: it writes the batch again, and nothing is lost."
-            " With '--accept-loss' the rest is committed, and the query goes on after it"
+            f"{self.batch} is decided, and brokers have aborted {ids_text(self.lost)}; no reader "
+            "has seen any of it. Start the query again: it writes the batch again, and nothing is "
+            "lost. With '--accept-loss' the rest is committed, and the query goes on after it"
         )
 
 
@@ -234,15 +228,17 @@ class PartlyCommittedError(RemoteError):
         self.failed, self.total = tuple(failed), total
 
     def _text(self) -> str:
+        ids = ids_text([each for each, _ in self.failed])
         return (
             f"{self.total - len(self.failed)} of {self.total} transactions are committed. These "
-            f"are aborted, or their end is not known: {_ids([each for each, _ in self.failed])}; "
+            f"are aborted, or their end is not known: {ids}; "
             f"the first because of: {self.failed[0][1]}. 'spark-kafka-source transactions describe'"
             " shows how they ended"
         )
 
 
-def _ids(transactional_ids: Sequence[str]) -> str:
+def ids_text(transactional_ids: Sequence[str]) -> str:
+    """Return what tells these ids from the others of their query."""
     return "ids that end with " + listed(map(_end, transactional_ids))
 
 

@@ -1,7 +1,6 @@
 """The transactional ids of one query's writes, and the groups that hold its decisions."""
 
 import re
-import uuid
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import ConfigurationError
@@ -30,8 +29,7 @@ class TaskId:
 
     prefix: str
     space: str
-    """The same for all ids of a query. For a plain batch its write's id, and in version 0.2.0 the
-    run's id."""
+    """The id of the query's run, or of a plain batch's write."""
     task: int
     attempt: int
 
@@ -60,11 +58,6 @@ class Names:
     def control_id(self) -> str:
         """The transactional id of the decisions. It fences other drivers."""
         return f"{self.prefix}.{_CONTROL}"
-
-    @property
-    def space(self) -> str:
-        """The space of a query's ids. It looks like the id of a run, as version 0.2.0 has it."""
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"pykafka.{self.prefix}"))
 
     def group_id(self, part: int) -> str:
         """Return the group for a part of a decision; the group of the first is the prefix."""

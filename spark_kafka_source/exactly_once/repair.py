@@ -11,9 +11,15 @@ from spark_kafka_source.admin.transactions import (
 )
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import Decision, LastDecisions, StoredDecision, Winner
+from spark_kafka_source.exactly_once.decision import (
+    Decision,
+    LastDecisions,
+    Outcome,
+    StoredDecision,
+    Winner,
+)
 from spark_kafka_source.exactly_once.decision_store import DecisionStore, existing
-from spark_kafka_source.exactly_once.endings import Outcome, Transactions, is_over
+from spark_kafka_source.exactly_once.endings import Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     NothingDecidedError,
@@ -21,7 +27,10 @@ from spark_kafka_source.exactly_once.errors import (
     NotYetCommittedError,
 )
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
+from spark_kafka_source.exactly_once.settling import DOUBTFUL, LOST, with_outcome
 from spark_kafka_source.producer import ProducerId
+
+_PERHAPS_SEEN = (Outcome.COMMITTED, Outcome.REPLACED, *DOUBTFUL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +55,11 @@ class TaskTransaction:
         return query_of_prefix(self.task_id.prefix)
 
     @property
-    def run_id(self) -> str | None:
-        """The run of a decided transaction. For others it is known only from ids of 0.2.0."""
+    def run_id(self) -> str:
+        """The run of the transaction."""
         if self.last is not None and self.is_decided:
             return self.last.batch.run_id
-        is_of_query = self.task_id.space == Names(self.task_id.prefix).space
-        return None if is_of_query else self.task_id.space
+        return self.task_id.space
 
     @property
     def batch_id(self) -> int | None:
@@ -143,7 +151,7 @@ class Finished:
 
     def of(self, *kinds: Outcome) -> list[Winner]:
         """Return the winners with these outcomes."""
-        return [winner for winner, outcome in self.outcomes.items() if outcome in kinds]
+        return with_outcome(self.outcomes, *kinds)
 
 
 def last_outcomes(client: KafkaClient, names: Names) -> list[Finished]:
@@ -165,19 +173,19 @@ def finish(client: KafkaClient, names: Names, *, accept_loss: bool = False) -> l
 async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> list[Finished]:
     decisions = DecisionStore(client, names)
     control = await decisions.fence()
-    where = _latest_or_raise(names, await decisions.last_decisions())[0].where
+    where = _latest_or_raise(names, await decisions.last_decisions())[0].wheres[0]
     look = await decisions.confirmed(control, where)
     transactions = Transactions(client, names)
     writes = await _outcomes(transactions, _latest_or_raise(names, look.decisions))
     for write in writes:
         lost = [winner.transactional_id for winner in write.of(Outcome.ABORTED)]
-        if lost and not accept_loss and not write.of(Outcome.COMMITTED, Outcome.UNKNOWN):
+        if lost and not accept_loss and not write.of(*_PERHAPS_SEEN):
             raise NothingSeenError(write.decision.batch, lost)
     writes = [await _ended(transactions, write) for write in writes]
-    lossy = [write for write in writes if write.of(Outcome.ABORTED, Outcome.UNKNOWN)]
+    lossy = [write for write in writes if write.of(*LOST, *DOUBTFUL)]
     if accept_loss and lossy:
         for write in lossy:
-            await decisions.record(look.control, _accepted(write), write.stored.where)
+            await decisions.record(look.control, _accepted(write), write.stored.wheres)
         await decisions.decide(look.control)
     return writes
 
@@ -191,9 +199,12 @@ def _accepted(write: Finished) -> Decision:
 async def _outcomes(
     transactions: Transactions, decisions: Iterable[StoredDecision]
 ) -> list[Finished]:
-    return [
-        Finished(each, await transactions.outcomes(each.decision.winners)) for each in decisions
-    ]
+    writes = []
+    for each in decisions:
+        found = await transactions.outcomes(each.decision.winners)
+        outcomes = {winner: outcome for winner, (outcome, _) in found.items()}
+        writes.append(Finished(each, outcomes))
+    return writes
 
 
 async def _ended(transactions: Transactions, write: Finished) -> Finished:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from spark_kafka_source.admin.transactions import Begun, TransactionDescription
-from spark_kafka_source.exactly_once.decision import Decision, LastDecisions
+from spark_kafka_source.exactly_once.decision import Decision, LastDecisions, Winner
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -32,6 +32,20 @@ class DescribeTransactions:
     transactional_ids: tuple[str, ...]
     begun: tuple[tuple[str, Begun], ...] = ()
     """Transactions that have begun for certain: an earlier state is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutcomes:
+    """Answer: what became of each decided transaction, a `Found` for each."""
+
+    winners: tuple[Winner, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTopicIds:
+    """Answer: the id of each topic, by name."""
+
+    topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,7 @@ class RecordDecision:
 
     control: ProducerId
     decision: Decision
-    where: TopicPartition
+    wheres: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +106,8 @@ class EndTxn:
 Request = (
     ListTransactions
     | DescribeTransactions
+    | ReadOutcomes
+    | FetchTopicIds
     | InitProducerId
     | FetchDecisions
     | ConfirmDecisions
@@ -114,17 +130,6 @@ Steps = Generator[Sequence[Request], Answered, T]
 def ask(request: Request) -> Steps[Any]:
     """Send one request, and return its answer."""
     return (yield (request,)).answers[0]
-
-
-def describe(
-    begun: Iterable[tuple[str, Begun]],
-) -> Steps[dict[str, TransactionDescription | None]]:
-    """Return the last transaction under each id, under which one has begun."""
-    known = tuple(begun)
-    if not known:
-        return {}
-    states: dict[str, TransactionDescription | None] = yield from ask(described(known))
-    return states
 
 
 def described(begun: tuple[tuple[str, Begun], ...]) -> DescribeTransactions:

@@ -6,37 +6,43 @@ aborted, and the micro-batch can be decided anew. That loses nothing. Ends that 
 So the most urgent transaction is committed first, alone: its fate is the fate of all.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
 
-from spark_kafka_source.admin.transactions import ONGOING, TransactionDescription
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import is_soon_over
-from spark_kafka_source.exactly_once.decision import Decision, Winner
-from spark_kafka_source.exactly_once.endings import Outcome, begun, is_over, outcome
-from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, NotYetCommittedError
-from spark_kafka_source.exactly_once.requests import Steps, describe, described, end_each
+from spark_kafka_source.exactly_once.decision import Decision, Outcome, Winner
+from spark_kafka_source.exactly_once.endings import Found, begun, is_open, is_over
+from spark_kafka_source.exactly_once.errors import (
+    DecidedRowsLostError,
+    NotYetCommittedError,
+    ids_text,
+)
+from spark_kafka_source.exactly_once.requests import ReadOutcomes, Steps, described, end_each
 
-Described = Mapping[str, TransactionDescription | None]
+Outcomes = dict[Winner, Outcome]
+LOST = (Outcome.ABORTED, Outcome.REPLACED)
+DOUBTFUL = (Outcome.TOPIC_GONE, Outcome.UNKNOWN)
 
 
-def settle(decision: Decision, *, runs_again: bool = True) -> Steps[bool]:
+def settle(
+    decision: Decision, doubt: Callable[[str], None], *, runs_again: bool = True
+) -> Steps[bool]:
     """Commit a decision's open transactions. Return False if all are aborted: it does not count.
 
-    `runs_again` says whether the query repeats the micro-batch. Raises `NotYetCommittedError`, and
-    `DecidedRowsLostError` if some rows are lost.
+    `runs_again` says whether the query repeats the micro-batch. `doubt` is told of transactions
+    that may not be committed. Raises `NotYetCommittedError`, and `DecidedRowsLostError` if some
+    rows are lost.
     """
-    states, urgent = yield from _described_with_urgency(decision)
-    outcomes = outcomes_of(decision, states)
+    outcomes, urgent, is_urgent = yield from _look(decision)
     if set(outcomes.values()) == {Outcome.OPEN}:
-        if urgent.is_soon_over and runs_again:
-            outcomes = yield from _abort(decision, urgent.winners[:1])
+        if is_urgent and runs_again:
+            outcomes = yield from _abort(decision, urgent[:1])
         else:
-            outcomes = yield from _commit(decision, outcomes, urgent.winners[:1])
+            outcomes = yield from _commit(decision, outcomes, urgent[:1])
     if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN} and runs_again:
         outcomes = yield from _abort(decision, with_outcome(outcomes, Outcome.OPEN))
     outcomes = yield from _commit(decision, outcomes, with_outcome(outcomes, Outcome.OPEN))
-    return _is_committed(decision, outcomes, runs_again=runs_again)
+    return is_committed(decision, outcomes, doubt, runs_again=runs_again)
 
 
 def settle_for_others(decision: Decision) -> Steps[None]:
@@ -44,18 +50,21 @@ def settle_for_others(decision: Decision) -> Steps[None]:
 
     For tasks, which do not hold the control id.
     """
-    states, urgent = yield from _described_with_urgency(decision)
-    outcomes = outcomes_of(decision, states)
-    if urgent.is_soon_over:
+    answered = yield (described(tuple(map(begun, decision.winners))),)
+    (states,) = answered.answers
+    if not any(is_open(winner, states[winner.transactional_id]) for winner in decision.winners):
         return
-    for winners in (urgent.winners[:1], urgent.winners[1:]):
+    outcomes, urgent, is_urgent = yield from _look(decision)
+    if is_urgent:
+        return
+    for winners in (urgent[:1], urgent[1:]):
         if not set(outcomes.values()) <= {Outcome.OPEN, Outcome.COMMITTED}:
             return
         left = [winner for winner in winners if outcomes[winner] is Outcome.OPEN]
         outcomes = yield from _commit(decision, outcomes, left)
 
 
-def commit_all(decision: Decision) -> Steps[bool]:
+def commit_all(decision: Decision, doubt: Callable[[str], None]) -> Steps[bool]:
     """Commit a decision's transactions, all at once: they have just been seen open.
 
     Return False if all are aborted: the decision does not count. Raises `NotYetCommittedError`, and
@@ -63,56 +72,34 @@ def commit_all(decision: Decision) -> Steps[bool]:
     """
     outcomes = dict.fromkeys(decision.winners, Outcome.OPEN)
     outcomes = yield from _commit(decision, outcomes, decision.winners)
-    return _is_committed(decision, outcomes, runs_again=True)
+    return is_committed(decision, outcomes, doubt, runs_again=True)
 
 
-def outcomes_of(decision: Decision, states: Described) -> dict[Winner, Outcome]:
-    """Return the outcome of each decided transaction."""
-    return {winner: outcome(winner, states[winner.transactional_id]) for winner in decision.winners}
+def with_outcome(outcomes: Mapping[Winner, Outcome], *wanted: Outcome) -> list[Winner]:
+    """Return the decided transactions with one of these outcomes."""
+    return [winner for winner, found in outcomes.items() if found in wanted]
 
 
-class Urgency(NamedTuple):
-    """The order in which decided transactions time out."""
+def _look(decision: Decision) -> Steps[tuple[Outcomes, list[Winner], bool]]:
+    """Return the outcomes, the winners in the order in which they time out, and whether it is late.
 
-    winners: tuple[Winner, ...]
-    is_soon_over: bool
-    """Whether the first of those that are open has too little time left for all ends."""
-
-
-def urgency(decision: Decision, states: Described, now_ms: int) -> Urgency:
-    """Return how urgent the ends of a decision are."""
-
-    def left_ms(winner: Winner) -> int:
-        state = states[winner.transactional_id]
-        return 0 if state is None else state.remaining_ms(now_ms)
-
-    winners = sorted(decision.winners, key=left_ms)
-    soon_over = any(
-        is_soon_over(state, state.remaining_ms(now_ms))
-        for state in states.values()
-        if state is not None and state.state == ONGOING
-    )
-    return Urgency(tuple(winners), soon_over)
+    It is late if an open transaction has too little time left for all ends.
+    """
+    answered = yield (ReadOutcomes(decision.winners),)
+    found: dict[Winner, Found] = answered.answers[0]
+    states = {winner: state for winner, (_, state) in found.items() if state is not None}
+    left_ms = {winner: state.remaining_ms(answered.now_ms) for winner, state in states.items()}
+    urgent = sorted(decision.winners, key=lambda winner: left_ms.get(winner, 0))
+    is_late = any(is_soon_over(states[winner], left_ms[winner]) for winner in states)
+    return {winner: outcome for winner, (outcome, _) in found.items()}, urgent, is_late
 
 
-def with_outcome(outcomes: Mapping[Winner, Outcome], wanted: Outcome) -> list[Winner]:
-    """Return the decided transactions with this outcome."""
-    return [winner for winner, found in outcomes.items() if found is wanted]
+def _outcomes(winners: Iterable[Winner]) -> Steps[Outcomes]:
+    answered = yield (ReadOutcomes(tuple(winners)),)
+    return {winner: outcome for winner, (outcome, _) in answered.answers[0].items()}
 
 
-def _described(decision: Decision) -> Steps[Described]:
-    return (yield from describe(map(begun, decision.winners)))
-
-
-def _described_with_urgency(decision: Decision) -> Steps[tuple[Described, Urgency]]:
-    answered = yield (described(tuple(map(begun, decision.winners))),)
-    (states,) = answered.answers
-    return states, urgency(decision, states, answered.now_ms)
-
-
-def _commit(
-    decision: Decision, outcomes: dict[Winner, Outcome], winners: Iterable[Winner]
-) -> Steps[dict[Winner, Outcome]]:
+def _commit(decision: Decision, outcomes: Outcomes, winners: Iterable[Winner]) -> Steps[Outcomes]:
     """Commit some open transactions. Return the outcomes of all. Raises `NotYetCommittedError`."""
     asked = list(winners)
     answers = yield from end_each([winner[:2] for winner in asked], commit=True)
@@ -128,13 +115,10 @@ def _commit(
             total = len(decision.winners)
             raise NotYetCommittedError(decision.batch, ids, total, error) from error
     outcomes = outcomes | dict.fromkeys(asked, Outcome.COMMITTED)
-    if errors:
-        states = yield from _described(decision)
-        outcomes |= {winner: outcome(winner, states[winner.transactional_id]) for winner in errors}
-    return outcomes
+    return outcomes | (yield from _outcomes(errors)) if errors else outcomes
 
 
-def _abort(decision: Decision, winners: Iterable[Winner]) -> Steps[dict[Winner, Outcome]]:
+def _abort(decision: Decision, winners: Iterable[Winner]) -> Steps[Outcomes]:
     """Abort open transactions. Return the outcomes of all.
 
     A driver that stood still, or a task, may commit them just now.
@@ -142,19 +126,31 @@ def _abort(decision: Decision, winners: Iterable[Winner]) -> Steps[dict[Winner, 
     for answer in (yield from end_each([winner[:2] for winner in winners], commit=False)):
         if isinstance(answer, KafkaError) and not is_over(answer):
             raise answer
-    return outcomes_of(decision, (yield from _described(decision)))
+    return (yield from _outcomes(decision.winners))
 
 
-def _is_committed(
-    decision: Decision, outcomes: Mapping[Winner, Outcome], *, runs_again: bool
+def is_committed(
+    decision: Decision, outcomes: Outcomes, doubt: Callable[[str], None], *, runs_again: bool
 ) -> bool:
-    """Return False if all is aborted. Raises `DecidedRowsLostError` if some rows are lost."""
+    """Return False if all is aborted. Raises `DecidedRowsLostError` if some rows are lost.
+
+    A query that has gone on has seen the micro-batch committed, unless code swallowed an error. So
+    an outcome that nobody knows is a doubt then.
+    """
     if set(outcomes.values()) == {Outcome.ABORTED}:
         return False
-    lost = [winner.transactional_id for winner in with_outcome(outcomes, Outcome.ABORTED)]
-    unknown = [winner.transactional_id for winner in with_outcome(outcomes, Outcome.UNKNOWN)]
-    if lost or unknown:
-        raise DecidedRowsLostError(
-            decision.batch, lost, len(outcomes), unknown, runs_again=runs_again
-        )
+    if with_outcome(outcomes, *LOST) or (runs_again and with_outcome(outcomes, Outcome.UNKNOWN)):
+        raise lost(decision, outcomes, runs_again=runs_again)
+    for outcome in DOUBTFUL:
+        if ids := [winner.transactional_id for winner in with_outcome(outcomes, outcome)]:
+            doubt(f"{decision.batch}: the rows of {ids_text(ids)} are {outcome.value}")
     return True
+
+
+def lost(decision: Decision, outcomes: Outcomes, *, runs_again: bool) -> DecidedRowsLostError:
+    """Return the error about a decision some of whose rows are not committed for certain."""
+    found = {
+        outcome: [winner.transactional_id for winner in with_outcome(outcomes, outcome)]
+        for outcome in (*LOST, *DOUBTFUL)
+    }
+    return DecidedRowsLostError(decision.batch, found, len(outcomes), runs_again=runs_again)

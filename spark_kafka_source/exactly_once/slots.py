@@ -1,195 +1,92 @@
 """A worker's slots: the transactional ids that belong to one process, and to no other.
 
 A slot holds one open transaction until a driver has decided about its micro-batch. A slot of an
-earlier micro-batch is used again. In the second generation that needs no request: the end of a
-transaction raises the epoch by one, and a worker writes with the next epoch. If that transaction
-is still open, the broker refuses the rows with INVALID_PRODUCER_EPOCH. Then the worker takes a new
-slot.
+earlier micro-batch is used again.
 
-A later transaction under an id proves to drivers that the decided one before it was committed
-(`settling`). So a worker goes on in a slot only
+- In the second generation that needs no request: the end of a transaction raises the epoch by one,
+  and a worker writes with the next epoch. If the earlier transaction is still open, the broker
+  refuses the rows with INVALID_PRODUCER_EPOCH. Then the worker takes a new slot.
+- In the first generation the worker asks whether it was committed, and then for a new epoch: that
+  request would abort an open transaction.
 
-- within half of the timeout after the slot's transaction began: it cannot have timed out, and
-  no other process aborts decided transactions. The other half is for rows on their way to the
-  broker; or
-- after it has asked, and the brokers say that it was committed.
-
-Any other slot is never used again. Its last state stays, for those who look for it.
-
-A process may inherit the slots of one that has ended (`leases`), and asks about each of them first.
-Before each request for a slot it notes what is about to begin there: a late copy of a request may
-come after the end of its process. So a slot is inherited only if the transaction that was noted
-last was committed, and never while InitProducerId may be on its way.
+A new process takes new ids. Nobody infers from them what became of an earlier transaction.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from spark_kafka_source.admin.transactions import (
-    COMMITTED,
-    ONGOING,
-    Begun,
-    TransactionDescription,
-)
-from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.leases import OWNER_BITS, Owner
+from spark_kafka_source.admin.transactions import COMMITTED, Begun
+from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.requests import (
-    DescribeTransactions,
-    InitProducerId,
-    Steps,
-    ask,
-    describe,
-)
-from spark_kafka_source.logs import logger_of
+from spark_kafka_source.exactly_once.requests import InitProducerId, Steps, ask, described
 from spark_kafka_source.producer import Generation, ProducerId
 
-logger = logger_of(__name__)
+OWNER_BITS = 54
+"""The bits of an id's two numbers that name the process, at random. The others name the slot."""
+_SLOT_BITS = 64 - OWNER_BITS
+_ATTEMPT_BITS = 32
 
-SLOT_BITS = 64 - OWNER_BITS
-"""The bits of an id's attempt field that number the slots. All other bits name the worker."""
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Slot:
     """One transactional id, its last transaction, and the micro-batch of that."""
 
-    owner: Owner
-    number: int
-    """Among the slots of this owner."""
     transactional_id: str
     producer: ProducerId
     batch_id: int
-    began_ms: int
-    """Before the transaction began. By this process's clock, which only runs forward."""
-    until_ms: int | None = None
-    """The first rows must be sent before this time, or else to a new slot; None for any time."""
-    is_committed: bool = False
-    """Whether the last transaction is known to be committed. `producer` is the next one then."""
-
-    @property
-    def is_guess(self) -> bool:
-        """Whether brokers may refuse the epoch, since no request has asked them for it."""
-        return self.until_ms is not None
+    is_guess: bool = False
+    """Whether brokers may refuse the epoch, since no request has asked them for it."""
 
 
 class Slots:
     """The slots of one worker process for one prefix and run. One thread may use it at a time."""
 
-    def __init__(
-        self, names: Names, space: str, owner: Owner, generation: Generation, timeout_ms: int
-    ) -> None:
-        self._names, self._space, self._owner = names, space, owner
-        self._generation, self._timeout_ms = generation, timeout_ms
+    def __init__(self, names: Names, space: str, generation: Generation) -> None:
+        self._names, self._space, self._generation = names, space, generation
         self._slots: list[Slot] = []
-        self._count = len(owner.begun)
+        self._numbers = iter(range(0))
 
-    def inherit(self) -> Steps[None]:
-        """Take over the slots of former processes whose last transactions were committed.
-
-        A former coordinator may tell an earlier state. Then the slot is left to the next process.
-        """
-        begun = {
-            self._id(number): (number, producer)
-            for number, producer in enumerate(self._owner.begun)
-            if producer is not None
-        }
-        if not begun:
-            return
-        try:
-            states = yield from ask(DescribeTransactions(tuple(begun)))
-        except KafkaError as error:
-            logger.info("The transactional ids of a former process are left alone: %s", error)
-            return
-        for transactional_id, (number, producer) in begun.items():
-            state: TransactionDescription | None = states[transactional_id]
-            if state is None or state.state not in {ONGOING, *COMMITTED}:
-                self._owner.note(number, None)
-            elif state.state in COMMITTED and state.producer == self._after_end(producer):
-                slot = Slot(
-                    self._owner, number, transactional_id, state.producer, -1, 0, is_committed=True
-                )
-                self._slots.append(slot)
-
-    def begin(self, batch_id: int, now_ms: int) -> Steps[Slot]:
+    def begin(self, batch_id: int) -> Steps[Slot]:
         """Return a slot for an attempt of this micro-batch. Its producer may begin a transaction.
 
-        `now_ms` is by this process's clock.
+        A slot whose transaction may still be open is never used again.
         """
         for slot in [slot for slot in self._slots if slot.batch_id < batch_id]:
             self._slots.remove(slot)
-            continued = yield from self._continued(slot, batch_id, now_ms)
-            if continued is not None:
-                self._slots.append(continued)
-                return continued
-        return (yield from self.new(batch_id, now_ms))
+            producer = yield from self._following(slot)
+            if producer is not None:
+                is_guess = self._generation is Generation.SECOND
+                self._slots.append(Slot(slot.transactional_id, producer, batch_id, is_guess))
+                return self._slots[-1]
+        return (yield from self.new(batch_id))
 
-    def new(self, batch_id: int, now_ms: int) -> Steps[Slot]:
+    def new(self, batch_id: int) -> Steps[Slot]:
         """Return a new slot, as after INVALID_PRODUCER_EPOCH."""
-        if self._count >= 1 << SLOT_BITS:  # All ids of the owner number are used.
-            self._owner, self._count = Owner(), 0
-        number, self._count = self._count, self._count + 1
-        slot = Slot(self._owner, number, self._id(number), ProducerId(-1, -1), batch_id, now_ms)
-        slot.producer = yield from self._initialised(slot)
-        slot.owner.note(number, slot.producer)
+        transactional_id = self._next_id()
+        producer = yield from ask(InitProducerId(transactional_id))
+        slot = Slot(transactional_id, producer, batch_id)
         self._slots.append(slot)
         return slot
 
     def retire(self, slot: Slot) -> None:
         """Never use a slot again."""
         self._slots.remove(slot)
-        slot.owner.note(slot.number, None)
 
-    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Steps[Slot | None]:
-        """Return the slot with the producer with which it goes on; None if it must not."""
-        after_end = self._after_end(slot.producer)
-        is_second = self._generation is Generation.SECOND
-        half_ms = slot.began_ms + self._timeout_ms // 2
-        until_ms = None
-        if slot.is_committed:
-            producer: ProducerId | None = slot.producer
-        elif is_second and after_end is not None and now_ms < half_ms:
-            producer, until_ms = after_end, half_ms
-        else:
-            producer = yield from self._ended(slot)
-        if producer is None:
+    def _following(self, slot: Slot) -> Steps[ProducerId | None]:
+        """Return the producer with which a slot goes on; None if it must not."""
+        if self._generation is Generation.SECOND:
+            return self._generation.after_end(slot.producer)
+        states = yield from ask(described(((slot.transactional_id, Begun(slot.producer)),)))
+        state = states[slot.transactional_id]
+        if state is None or state.state not in COMMITTED or state.producer != slot.producer:
             return None
-        if not is_second:
-            producer = yield from self._initialised(slot)
-        slot.owner.note(slot.number, producer)
-        return replace(
-            slot,
-            producer=producer,
-            batch_id=batch_id,
-            began_ms=now_ms,
-            until_ms=until_ms,
-            is_committed=False,
-        )
-
-    def _ended(self, slot: Slot) -> Steps[ProducerId | None]:
-        """Ask what comes after the slot's transaction; None if that was not committed."""
-        described = yield from describe([(slot.transactional_id, Begun(slot.producer))])
-        state = described[slot.transactional_id]
-        if state is None or state.state not in COMMITTED:
-            return None
-        if self._generation is Generation.SECOND and state.producer == slot.producer:
-            # A former coordinator tells the end of an earlier transaction, or somebody has ended
-            # this one as in the first generation.
-            return None
-        producer: ProducerId = state.producer
-        return producer
-
-    def _initialised(self, slot: Slot) -> Steps[ProducerId]:
-        """Ask for a new epoch. The request may come late, and ends what another process begins."""
-        slot.owner.note(slot.number, None)
         producer: ProducerId = yield from ask(InitProducerId(slot.transactional_id))
         return producer
 
-    def _after_end(self, producer: ProducerId) -> ProducerId | None:
-        return self._generation.after_end(producer)
-
-    def _id(self, number: int) -> str:
-        attempt_bits = 32 - SLOT_BITS
-        owner = self._owner.number
-        task, rest = owner >> attempt_bits, owner & ((1 << attempt_bits) - 1)
-        attempt = rest << SLOT_BITS | number
+    def _next_id(self) -> str:
+        number = next(self._numbers, None)
+        if number is None:  # All ids of the owner number are used.
+            first = CHANCE.getrandbits(OWNER_BITS) << _SLOT_BITS
+            self._numbers = iter(range(first, first + (1 << _SLOT_BITS)))
+            number = next(self._numbers)
+        task, attempt = divmod(number, 1 << _ATTEMPT_BITS)
         return str(self._names.task_id(self._space, task, attempt))

@@ -18,8 +18,10 @@ from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     EndTxn,
     FetchDecisions,
+    FetchTopicIds,
     InitProducerId,
     ListTransactions,
+    ReadOutcomes,
     RecordDecision,
     Request,
     Steps,
@@ -83,6 +85,13 @@ class StepRunner:
                 answer = await self._transactions.listed(committed=committed)
             case DescribeTransactions():
                 answer = await self._described(request)
+            case ReadOutcomes(winners):
+                answer = await self._transactions.outcomes(winners)
+            case FetchTopicIds(topics):
+                found = await self._client.retrying(
+                    "Metadata", partial(self._client.topics, topics)
+                )
+                answer = {topic.name: topic.topic_id for topic in found}
             case InitProducerId(transactional_id):
                 answer = await self._init(transactional_id)
             case FetchDecisions():
@@ -104,7 +113,7 @@ class StepRunner:
 
     async def _record(self, request: RecordDecision) -> None:
         sent_seconds = time.monotonic()
-        await self._decisions.record(request.control, request.decision, request.where)
+        await self._decisions.record(request.control, request.decision, request.wheres)
         self._clock.has_begun(sent_seconds, request.control)
 
     async def _init(self, transactional_id: str) -> ProducerId:

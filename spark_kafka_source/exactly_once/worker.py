@@ -5,11 +5,8 @@ decisions. Each of the two can prove to the run's driver that no other driver ha
 also commits the open transactions that an earlier run has decided, before new rows take their time.
 """
 
-import time
-
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, LastDecisions, Seen
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
@@ -48,46 +45,29 @@ class Worker:
     """One process's part in the writes of a run, or of a plain batch. For one thread at a time."""
 
     def __init__(
-        self,
-        names: Names,
-        space: str,
-        generation: Generation,
-        transaction_timeout_ms: int,
-        owner: Owner | None = None,
+        self, names: Names, space: str, generation: Generation, transaction_timeout_ms: int
     ) -> None:
-        """`space` is that of the ids. Without an owner, no other process has these ids."""
+        """`space` is that of the ids: the run, or the write of a plain batch."""
         self._names = names
         self.generation = generation
         self.transaction_timeout_ms = transaction_timeout_ms
         self.seen = Seen()
         """What `look` has seen. A plain batch needs no look."""
-        owner = Owner() if owner is None else owner
-        self._slots = Slots(names, space, owner, generation, transaction_timeout_ms)
+        self._slots = Slots(names, space, generation)
 
     def look(self, batch: BatchId) -> Steps[None]:
-        """Look at the brokers before the first transaction; see `slots`.
-
-        If nothing is decided, committed ids tell the driver that the brokers have forgotten a
-        decision. So the worker does not use such ids.
-        """
+        """Look at the brokers before the first transaction."""
         self.seen = yield from look(self._names, batch)
-        if self.seen.decisions:
-            yield from self._slots.inherit()
 
     def begin(self, batch_id: int) -> Steps[Slot]:
         """Return a slot for an attempt of this micro-batch."""
-        return (yield from self._slots.begin(batch_id, _now_ms()))
+        return (yield from self._slots.begin(batch_id))
 
     def replace_refused(self, refused: Slot) -> Steps[Slot]:
         """Return a new slot in place of one whose epoch brokers refuse."""
         self._slots.retire(refused)
-        return (yield from self._slots.new(refused.batch_id, _now_ms()))
+        return (yield from self._slots.new(refused.batch_id))
 
     def beginning(self, slot: Slot) -> Beginning:
         """Return what a producer begins with in a slot."""
-        by_seconds = None if slot.until_ms is None else slot.until_ms / 1000
-        return Beginning(slot.transactional_id, slot.producer, self.generation, by_seconds)
-
-
-def _now_ms() -> int:
-    return int(time.monotonic() * 1000)
+        return Beginning(slot.transactional_id, slot.producer, self.generation)

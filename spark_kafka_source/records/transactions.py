@@ -44,13 +44,14 @@ class Visibility:
         while self._to_come and self._to_come[-1][0] <= header.last_offset:
             self._aborted.add(self._to_come.pop()[1])
         if header.is_control:
-            if header.producer_id in self._aborted and _is_abort(header, payload):
+            if header.producer_id in self._aborted and is_abort(header, payload):
                 self._aborted.discard(header.producer_id)
             return False
         return not (header.is_transactional and header.producer_id in self._aborted)
 
 
-def _is_abort(header: BatchHeader, payload: memoryview) -> bool:
+def is_abort(header: BatchHeader, payload: memoryview) -> bool:
+    """Whether the batch of a marker says ABORT. Raises `ProtocolError`."""
     if header.record_count == 0:  # compacted
         return False
     key = first_key(decompress(header.codec, payload, MARKERS_MAX_BYTES))

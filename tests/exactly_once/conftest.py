@@ -1,10 +1,8 @@
 """A query on brokers of each generation of transactions."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +20,6 @@ PARTITIONS = 4
 MARKERS_SECONDS = 150.0
 """Longer than the timeouts of transactions. A driver leaves to these what others have open, where
 brokers do not tell it within five seconds what that is."""
-
-
-@pytest.fixture(autouse=True)
-def own_leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep leases in a folder of the test."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 PROPERTIES = {

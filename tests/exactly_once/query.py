@@ -11,6 +11,7 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
+    Checkpoint,
     Commits,
     Content,
     Names,
@@ -19,7 +20,6 @@ from spark_kafka_source.exactly_once import (
     StepRunner,
     Steps,
     Worker,
-    leased,
 )
 from spark_kafka_source.producer import (
     Generation,
@@ -62,6 +62,7 @@ class Query:
     settings: dict[str, object] = field(default_factory=dict)
     """Those of its driver's client, and of its producers."""
     caution: Caution = field(default_factory=Caution)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @property
     def names(self) -> Names:
@@ -111,9 +112,7 @@ class Run:
         if self.worker is None or self.worker.transaction_timeout_ms != query.timeout_ms:
             with client_of(query.servers, **query.settings) as client:
                 generation = client.run(generation_of(client))
-                owner = leased(query.prefix, generation.name, query.servers)
-                names, timeout_ms = query.names, query.timeout_ms
-                self.worker = Worker(names, names.space, generation, timeout_ms, owner)
+                self.worker = Worker(query.names, self.run_id, generation, query.timeout_ms)
                 self._run(self.worker.look(self.batch(batch_id)))
         return self.worker
 
@@ -190,13 +189,12 @@ class Run:
         reached: Reached | None = None,
         content: Content | None = None,
     ) -> None:
-        where = self.query.where if winners else None
         with self.driver(reached) as driver:
-            driver.commit(self.batch(batch_id), winners, where, content)
+            driver.commit(self.batch(batch_id), winners, content=content)
 
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:
-            driver.abort(self.batch(batch_id), attempts, self.query.where)
+            driver.abort(self.batch(batch_id), attempts)
 
 
 class RunDriver:
@@ -216,27 +214,26 @@ class RunDriver:
         self,
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
-        where: TopicPartition | None,
+        _: TopicPartition | None = None,
         content: Content | None = None,
         write: str | None = None,
     ) -> None:
-        write = self._run.query.topic if write is None else write
-        if where is None:
-            self.commits.commit_nothing(batch, content, write)
+        """Commit a micro-batch. Programs may still say where the decision is kept."""
+        query = self._run.query
+        write = query.topic if write is None else write
+        if not winners:
+            self.commits.commit_nothing(batch, content, write, query.checkpoint)
             return
         assert self._run.worker is not None
         seen = frozenset({self._run.worker.seen})
-        self.commits.commit(PreparedWrite(batch, tuple(winners), where, seen, content, write))
+        self.commits.commit(
+            PreparedWrite(batch, tuple(winners), seen, content, write, query.checkpoint)
+        )
         if self._reached is not None:
             self._reached(Step.SWEPT)
 
-    def abort(
-        self,
-        batch: BatchId,
-        attempts: Sequence[PreparedTransaction],
-        where: TopicPartition | None = None,
-    ) -> None:
-        self.commits.abort(batch, attempts, where)
+    def abort(self, batch: BatchId, attempts: Sequence[PreparedTransaction]) -> None:
+        self.commits.abort(batch, attempts)
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         self.commits.end_all(transactions)

@@ -8,8 +8,8 @@ from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.exactly_once import Names, StepRunner
 from spark_kafka_source.exactly_once.requests import (
     ConfirmDecisions,
-    DescribeTransactions,
     EndTxn,
+    FetchTopicIds,
     InitProducerId,
     RecordDecision,
     Request,
@@ -65,9 +65,7 @@ class SteppedRunner(StepRunner):
                 self._reached(Step.FENCED)
             case ConfirmDecisions():
                 self._reached(Step.READ)
-            case DescribeTransactions(_, begun) if begun and not any(
-                each.started_at_ms for _, each in begun
-            ):
+            case FetchTopicIds():
                 self._reached(Step.CHECKED)
             case RecordDecision(_, decision) if decision.winners:
                 self._reached(Step.RECORDED)

@@ -210,7 +210,7 @@ def test_all_ends_together_take_no_longer_than_one_may(broker: MemoryBroker, tri
 
     broker.control(EndTxnRequest, silence, times=None)
     with run.driver() as driver, pytest.raises(NotYetCommittedError) as raised:
-        driver.commit(run.batch(0), winners, trial.query.where)
+        driver.commit(run.batch(0), winners)
     assert len(raised.value.left) == 40
     assert isinstance(raised.value.error, KafkaTimeoutError)
     # Eight at once are tried again. There was no time left for the others.
@@ -234,7 +234,7 @@ def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
 
     said = r"EndTxn \(commit\) of transactional id '.*control"
     with run.driver(lose) as driver, pytest.raises(KafkaTimeoutError, match=said):
-        driver.commit(run.batch(0), winners, trial.query.where)
+        driver.commit(run.batch(0), winners)
     broker.forget()
     run.abort(0, winners)
     trial.judge()
@@ -361,10 +361,10 @@ def test_two_writes_of_a_micro_batch_under_one_prefix(trial: Trial) -> None:
     query = trial.query
     run = query.start()
     with run.driver() as driver:
-        driver.commit(run.batch(0), run.write(0), query.where)
+        driver.commit(run.batch(0), run.write(0))
         second = run.write(0)
         with pytest.raises(PrefixInUseError, match="a prefix of its own"):
-            driver.commit(run.batch(0), second, query.where)
+            driver.commit(run.batch(0), second)
     run.abort(0, second)
     trial.judge()
     run = query.start()
@@ -382,10 +382,10 @@ def test_a_write_that_is_repeated_after_its_abort_has_ended_it(
     with pytest.raises(CrashError):
         run.commit(0, winners, dies_at(Step.DECIDED))
     with run.driver() as driver:
-        driver.abort(run.batch(0), winners, query.where)
+        driver.abort(run.batch(0), winners)
         again = run.write(0)
         with pytest.raises(PrefixInUseError, match="Do not repeat a write that failed"):
-            driver.commit(run.batch(0), again, query.where)
+            driver.commit(run.batch(0), again)
     run.abort(0, again)
     run = query.start()
     run.commit(0, run.write(0))
@@ -697,7 +697,7 @@ def test_an_abort_whose_topic_is_deleted_does_not_wait_for_it(
     winners = run.write(0)
     broker.delete_topic(trial.query.topic)
     with run.driver() as driver:
-        driver.abort(run.batch(0), winners, trial.query.where)
+        driver.abort(run.batch(0), winners)
     assert not broker.requests(TxnOffsetCommitRequest)
     assert {transaction_of(broker, each).state for each in winners} == {"CompleteAbort"}
 
@@ -707,12 +707,12 @@ def test_a_driver_that_remembers_goes_on_after_an_error(broker: MemoryBroker, tr
     query = trial.query
     run = query.start()
     with run.driver() as driver:
-        driver.commit(run.batch(0), run.write(0), query.where)
+        driver.commit(run.batch(0), run.write(0))
         winners = run.write(1)
         time_out(broker, winners[0])
         with pytest.raises(TransactionTimedOutError):
-            driver.commit(run.batch(1), winners, query.where)
-        driver.commit(run.batch(2), run.write(2), query.where)
+            driver.commit(run.batch(1), winners)
+        driver.commit(run.batch(2), run.write(2))
     query.written -= {*query.values(1, 0), *query.values(1, 1)}
     trial.judge()
 

@@ -97,7 +97,7 @@ def test_a_write_that_is_repeated(former: FormerCoordinator, written: Trial) -> 
     query = written.query
     run = query.start()
     with run.driver() as driver:
-        driver.commit(run.batch(1), run.write(1), query.where)
+        driver.commit(run.batch(1), run.write(1))
     repeated = run.write(1)
     former.is_found = True
     with pytest.raises(PrefixInUseError):
@@ -111,7 +111,7 @@ def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written
     query = written.query
     run = query.start()
     with run.driver() as driver:
-        driver.commit(run.batch(1), run.write(1), query.where)
+        driver.commit(run.batch(1), run.write(1))
         former.broker.forget()
         former = FormerCoordinator(former.broker, query.prefix)
         other = query.start()
@@ -120,7 +120,7 @@ def test_a_driver_whose_own_decision_it_tells(former: FormerCoordinator, written
         driver._client.cluster.coordinators.clear()
         winners = run.write(2)
         with pytest.raises(OtherDriverError):
-            driver.commit(run.batch(2), winners, query.where)
+            driver.commit(run.batch(2), winners)
     run.abort(2, winners)
     written.judge()
 
@@ -154,10 +154,10 @@ def test_a_transaction_whose_begin_a_former_coordinator_has_not_seen(
 
     winners = run.write(1)
     with run.driver() as driver:
-        driver.commit(run.batch(1), winners, written.query.where)
+        driver.commit(run.batch(1), winners)
         winners = run.write(2)
         broker.control(DescribeTransactionsRequest, tell, times=None)
-        driver.commit(run.batch(2), winners, written.query.where)
+        driver.commit(run.batch(2), winners)
     assert len(told) == looks
     written.judge()
 
@@ -205,7 +205,7 @@ def test_a_driver_confirms_its_coordinator_once(
     run = query.start()
     with run.driver() as driver:
         for batch_id in range(3):
-            driver.commit(run.batch(batch_id), run.write(batch_id), query.where)
+            driver.commit(run.batch(batch_id), run.write(batch_id))
     assert calls == [query.where]
     trial.judge()
 

@@ -97,9 +97,7 @@ def test_a_kept_driver_of_the_other_generation(
         with run.driver() as driver:
             assert run.worker is not None
             seen = frozenset({run.worker.seen})
-            driver.commits.commit(
-                PreparedWrite(run.batch(batch_id), tuple(winners), query.where, seen)
-            )
+            driver.commits.commit(PreparedWrite(run.batch(batch_id), tuple(winners), seen))
     trial.judge()
 
 
@@ -125,7 +123,7 @@ def test_a_real_cluster_that_goes_back_and_forth(topic: str) -> None:
                 kafka.tool("features", how, "--feature", f"transaction.version={level}")
             with run.driver() as driver:
                 for batch_id in (next(batches), next(batches)):
-                    driver.commit(run.batch(batch_id), run.write(batch_id), query.where)
+                    driver.commit(run.batch(batch_id), run.write(batch_id))
             assert run.look(0).generation is generation
         trial.judge()
 

@@ -98,8 +98,8 @@ def test_one_driver_remembers_all_writes(writes: list[Trial]) -> None:
     with runs[0].driver() as driver:
         for batch_id in range(3):
             for run in runs if batch_id % 2 else runs[::-1]:
-                where, topic = run.query.where, run.query.topic
-                driver.commit(run.batch(batch_id), run.write(batch_id), where, write=topic)
+                topic = run.query.topic
+                driver.commit(run.batch(batch_id), run.write(batch_id), write=topic)
     judge(writes)
 
 
@@ -109,8 +109,8 @@ def test_two_processes_of_a_driver_by_turns(writes: list[Trial]) -> None:
     with runs[0].driver() as one, runs[1].driver() as other:
         for number in range(6):
             run, driver = runs[number // 3 % 2], (one, other)[number % 2]
-            where, topic = run.query.where, run.query.topic
-            driver.commit(run.batch(number), run.write(number), where, write=topic)
+            topic = run.query.topic
+            driver.commit(run.batch(number), run.write(number), write=topic)
     judge(writes)
 
 
@@ -118,11 +118,11 @@ def test_a_process_that_remembers_is_refused_after_another_run(writes: list[Tria
     """To begin without memory is right only after a process of the same run."""
     runs = start(writes)
     with runs[0].driver() as driver:
-        driver.commit(runs[0].batch(0), runs[0].write(0), runs[0].query.where)
+        driver.commit(runs[0].batch(0), runs[0].write(0))
         going_on = runs[0].write(1)
         decided(start(writes)[1], 1)
         with pytest.raises(OtherDriverError):
-            driver.commit(runs[0].batch(1), going_on, runs[0].query.where)
+            driver.commit(runs[0].batch(1), going_on)
     runs[0].abort(1, going_on)
     for run in start(writes):
         run.commit(1, run.write(1))
@@ -206,16 +206,16 @@ def test_a_decision_that_would_replace_one_of_another_write_is_refused(
     run, names = runs[0], (runs[0].query.topic, "")
     first, second = (names[place] for place in order)
     with run.driver() as driver:
-        driver.commit(run.batch(0), run.write(0), run.query.where, write=first)
+        driver.commit(run.batch(0), run.write(0), write=first)
         before = dict(broker.cluster.metadata)
         refused = runs[1].write(0)
         with pytest.raises(PrefixInUseError, match="only one of them can be remembered there"):
-            driver.commit(run.batch(0), refused, run.query.where, write=second)
+            driver.commit(run.batch(0), refused, write=second)
         assert broker.cluster.metadata == before
-        driver.abort(run.batch(0), refused, run.query.where)
+        driver.abort(run.batch(0), refused)
         in_memory_writes[1].query.written.clear()
         # In another micro-batch no replay needs it.
-        driver.commit(run.batch(1), run.write(1), run.query.where, write=second)
+        driver.commit(run.batch(1), run.write(1), write=second)
     judge(in_memory_writes)
 
 
@@ -249,10 +249,10 @@ def test_a_decision_of_another_write_that_is_about_to_be_seen_is_waited_for(
 
     broker.control(OffsetFetchRequest, seen, times=None)
     with runs[1].driver() as driver:
-        driver.commit(runs[1].batch(0), winners, runs[1].query.where)
+        driver.commit(runs[1].batch(0), winners)
         again = runs[0].write(0)
-        where, topic = runs[0].query.where, runs[0].query.topic
-        driver.commit(runs[0].batch(0), again, where, write=topic)
+        topic = runs[0].query.topic
+        driver.commit(runs[0].batch(0), again, write=topic)
     judge(in_memory_writes)
 
 

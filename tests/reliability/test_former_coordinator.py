@@ -64,7 +64,7 @@ def replay_at_former_coordinator(kafka: LocalKafka, query: Query, told: list[int
     timer.start()
     told.clear()
     try:
-        driver.commit(replay.batch(1), winners, query.where)
+        driver.commit(replay.batch(1), winners)
     finally:
         timer.join()
         client.close()

@@ -12,6 +12,7 @@ from spark_kafka_source.errors import BrokerError, KafkaError, LocalError
 from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
+    Checkpoint,
     Commits,
     Content,
     Names,
@@ -22,7 +23,6 @@ from spark_kafka_source.exactly_once import (
     Steps,
     Worker,
     chosen_timeout_ms,
-    leased,
     prefix_of_query,
     refused_timeout,
 )
@@ -50,7 +50,6 @@ from spark_kafka_source.spark.sink.guarantee import (
 )
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.run_workers import Writing, run_workers
-from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logger_of(__name__)
 
@@ -95,6 +94,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
     caution: Caution = field(default_factory=Caution)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
@@ -151,9 +151,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
                 batch = _batch(attempt, attempt.batch_id)
                 if batch is None:
                     return Worker(names, self.write_id, generation, timeout_ms)
-                servers = self.config.client.bootstrap_servers
-                owner = leased(names.prefix, generation.name, *sorted(map(str, servers)))
-                worker = Worker(names, names.space, generation, timeout_ms, owner)
+                worker = Worker(names, batch.run_id, generation, timeout_ms)
                 StepRunner(client, names, generation).run(worker.look(batch))
                 return worker
 
@@ -237,13 +235,17 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         with _lent(self._committing(written)) as commits:
             if batch is None:
                 commits.end_all(prepared)
-            elif (where := _where(written)) is None:
-                commits.commit_nothing(batch, self._content(written), self.write)
+                return
+            content = self._content(written)
+            if not prepared:
+                commits.commit_nothing(batch, content, self.write, self.checkpoint)
             else:
                 seen = frozenset(task.seen for task in written if task.prepared is not None)
-                content = self._content(written)
-                work = PreparedWrite(batch, tuple(prepared), where, seen, content, self.write)
-                commits.commit(work)
+                commits.commit(
+                    PreparedWrite(
+                        batch, tuple(prepared), seen, content, self.write, self.checkpoint
+                    )
+                )
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -262,7 +264,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.abort_all(_prepared(written), self.write_id)
             else:
-                commits.abort(batch, _prepared(written), _where(written))
+                commits.abort(batch, _prepared(written))
 
     def _mark_aborted(self, attempt: Attempt) -> None:
         """Tell the attempts of a plain batch that still write: they will not be committed."""
@@ -328,12 +330,6 @@ def _is_uuid(text: str) -> bool:
         return str(uuid.UUID(text)) == text
     except ValueError:
         return False
-
-
-def _where(written: Sequence[Written]) -> TopicPartition | None:
-    """Return a partition that exists, since its topic was written to; None without rows."""
-    topics = [task.topic for task in written if task.topic is not None]
-    return TopicPartition(min(topics), 0) if topics else None
 
 
 def _is_refusal(error: KafkaError) -> bool:

@@ -105,7 +105,7 @@ class Process:
         commits = self._drivers[key]
         batch = Run(query, order.run_id).batch(order.batch_id)
         if order.what == ABORT:
-            commits.abort(batch, order.winners, query.where)
+            commits.abort(batch, order.winners)
         else:
             commits.commit(PreparedWrite(batch, order.winners, query.where, order.seen))
 
