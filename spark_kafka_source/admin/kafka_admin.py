@@ -33,7 +33,6 @@ from spark_kafka_source.admin.topics import TopicDescription, describe_topics
 from spark_kafka_source.admin.transactions import (
     TransactionDescription,
     TransactionListing,
-    abort_transaction,
     describe_transactions,
     list_transactions,
 )
@@ -361,14 +360,21 @@ class KafkaAdmin:
     def abort_transaction(self, transactional_id: str, producer_id: int, epoch: int) -> None:
         """Abort the open transaction of this id, if it has exactly this producer id and epoch.
 
-        This fences its producer, which cannot continue. Do not abort a transaction that an
-        exactly-once query has decided to commit: it must be committed. `spark-kafka-source
-        transactions abort` checks that first; this method does not.
+        This fences its producer, which cannot continue. If the transaction is a task's of an
+        exactly-once query, it looks at the query's decisions first: a decided transaction must be
+        committed. The look needs READ on the query's groups and topics, and WRITE on its ids. After
+        the abort it looks again, since the query may have decided meanwhile.
 
         Raises `TransactionNotFoundError`, `ProducerFencedError` if the epoch is not the last, and
-        `BrokerError` if the producer id is another, or nothing is open (INVALID_TXN_STATE).
+        `BrokerError` if the producer id is another, or nothing is open (INVALID_TXN_STATE). For a
+        decided transaction raises `DecidedTransactionError`, and nothing is aborted. Raises
+        `LateAbortError` if it is aborted, and its micro-batch was decided meanwhile.
         """
-        self._run(abort_transaction, transactional_id, ProducerId(producer_id, epoch))
+        # `exactly_once` is above this package.
+        from spark_kafka_source.exactly_once.repair import abort_undecided  # noqa: PLC0415
+
+        with spelt(self._config.spelling):
+            abort_undecided(self._client, transactional_id, ProducerId(producer_id, epoch))
 
     def held_up(self, topics: Iterable[str | TopicPartition]) -> list[HeldUpPartition]:
         """Return how far readers of committed records see partitions, and what stops them.

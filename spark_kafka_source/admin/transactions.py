@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,7 +18,12 @@ from spark_kafka_source.client import (
     ask_each,
 )
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.producer import Generation, ProducerId, TransactionCoordinator
+from spark_kafka_source.producer import (
+    Generation,
+    ProducerFencedError,
+    ProducerId,
+    TransactionCoordinator,
+)
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -188,8 +194,8 @@ def _is_before(description: TransactionDescription, begun: Begun, code: int) -> 
 
 async def abort_transaction(
     client: KafkaClient, transactional_id: str, producer: ProducerId
-) -> ProducerId:
-    """Abort an id's open transaction if it is of exactly this producer. Return its next epoch.
+) -> None:
+    """Abort an id's open transaction if it is of exactly this producer. Look at no decision.
 
     See `KafkaAdmin.abort_transaction`.
     """
@@ -199,4 +205,5 @@ async def abort_transaction(
     coordinator = TransactionCoordinator(client, transactional_id)
     await coordinator.end(producer, commit=False)
     # Fence the producer. It may still be there, and could write the rest as if nothing were lost.
-    return await coordinator.init_producer_id(description.timeout_ms, producer)
+    with suppress(ProducerFencedError):  # Another one has the id by now.
+        await coordinator.init_producer_id(description.timeout_ms, producer)

@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from spark_kafka_source.admin import HeldUpPartition, KafkaAdmin, TransactionDescription
@@ -12,10 +13,10 @@ from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import Names, checked_prefix
 from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.errors import LateAbortError
 from spark_kafka_source.exactly_once.repair import (
     Finished,
     TaskTransaction,
-    abort_undecided,
     finish,
     last_outcomes,
     task_transactions,
@@ -30,6 +31,10 @@ _LISTED = (
 _PARTITIONS = ("topic", "partition", "start", "stable", "end", "held_up", "note")
 _WINNERS = ("transaction", "task", "attempt", "producer", "epoch", "outcome")
 _DECIDED = "decided: start the query, which commits it, or 'finish' it"
+_ABORTED = "It is aborted, and its producer is fenced"
+_ABORTED_TASK = (
+    "It is aborted, and not decided. Its query writes the rows again: start it, if it is stopped"
+)
 _ENDING = {
     "PrepareCommit": "committed; readers hear of it soon",
     "PrepareAbort": "aborted; readers hear of it soon",
@@ -165,20 +170,39 @@ def _show(output: Output, row: dict[str, object], *, is_first: bool) -> None:
 def abort(arguments: argparse.Namespace, output: Output) -> int:
     """Show the transaction. Abort it only with `--execute`."""
     name, producer = arguments.transaction, ProducerId(arguments.producer_id, arguments.epoch)
+    late = None
     with KafkaAdmin(**configuration(arguments)) as admin:
         described = admin.describe_transaction(name)
         task = task_transactions(admin.client, [described]).get(name)
         if arguments.execute:
-            abort_undecided(admin.client, name, producer)
-            described = admin.describe_transaction(name)
-    output.rows([_row(described, task) | {"aborted": arguments.execute}], _LISTED)
-    if not arguments.execute:
-        if described.producer != producer:
-            other = described.producer
-            output.note(f"Its producer is {other.producer_id} by now, with epoch {other.epoch}")
-            return 1
-        output.note("Nothing was aborted: this was a dry run; add --execute")
+            try:
+                admin.abort_transaction(name, *producer)
+            except LateAbortError as error:
+                late = error
+            described = replace(described, state="PrepareAbort")
+    row = _row(described, task) | {"aborted": arguments.execute}
+    output.rows([row if late is None else row | _decided_meanwhile(late)], _LISTED)
+    if late is not None:
+        raise late
+    if arguments.execute:
+        is_of_query = task is not None and task.run_id is None
+        output.note(_ABORTED_TASK if is_of_query else _ABORTED)
+        return 0
+    if described.producer != producer:
+        other = described.producer
+        output.note(f"Its producer is {other.producer_id} by now, with epoch {other.epoch}")
+        return 1
+    output.note("Nothing was aborted: this was a dry run; add --execute")
     return 0
+
+
+def _decided_meanwhile(late: LateAbortError) -> dict[str, object]:
+    """Return the fields of a row that a decision has changed meanwhile, or may have."""
+    if late.batch is None:
+        return {"decided": None, "note": "aborted; it may be decided"}
+    query_id, run_id, batch_id = late.batch.query_id, late.batch.run_id, late.batch.batch_id
+    note = "aborted, and decided meanwhile: start the query"
+    return {"query": query_id, "run": run_id, "batch": batch_id, "decided": True, "note": note}
 
 
 def finish_decided(arguments: argparse.Namespace, output: Output) -> int:

@@ -68,11 +68,6 @@ def by_coordinator(winner: Winner, state: TransactionDescription | None) -> Outc
     return Outcome.UNKNOWN
 
 
-def begun(winner: Winner) -> tuple[str, Begun]:
-    """Return the id of a decided transaction, and the facts of its beginning."""
-    return winner.transactional_id, Begun(winner.producer, winner.started_at_ms)
-
-
 def is_over(error: KafkaError) -> bool:
     """Whether an error of EndTxn says that the transaction no longer exists."""
     if isinstance(error, ProducerFencedError):
@@ -118,8 +113,8 @@ class Transactions:
         found: dict[Winner, Found] = {}
         tries = 0
         while left := [winner for winner in winners if winner not in found]:
-            known = dict(map(begun, left))
-            states = await self.described(known, known)
+            ids = [winner.transactional_id for winner in left]
+            states = await describe_transactions(self._client, ids)
             looks = (self._outcome(each, states[each.transactional_id]) for each in left)
             for winner, look in zip(
                 left, await together(looks, at_once=_MOST_AT_ONCE), strict=True

@@ -194,6 +194,29 @@ class DecidedTransactionError(LocalError):
         )
 
 
+class LateAbortError(RemoteError):
+    """A transaction is aborted, and its micro-batch was decided meanwhile, or may be.
+
+    `batch` is None if that is not known; `error` says why.
+    """
+
+    def __init__(
+        self, transactional_id: str, batch: BatchId | None, error: KafkaError | None = None
+    ) -> None:
+        super().__init__(transactional_id, batch, error)
+        self.transactional_id, self.batch, self.error = transactional_id, batch, error
+
+    def _text(self) -> str:
+        found = f"{self.batch} was decided meanwhile, with its rows"
+        if self.batch is None:
+            found = f"a batch with its rows may be decided, which is not known: {self.error}"
+        return (
+            f"{self.transactional_id} is aborted, and {found}. Start the query again: if no row of "
+            "that batch is committed, it writes the batch again, and nothing is lost. Else it ends "
+            "with DecidedRowsLostError, which says what to choose"
+        )
+
+
 class NothingDecidedError(RemoteError):
     """No decision exists under a prefix: there never was one, or the brokers have forgotten it."""
 

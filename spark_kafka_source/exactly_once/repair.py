@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from spark_kafka_source.admin.errors import TransactionNotFoundError
 from spark_kafka_source.admin.transactions import (
     ONGOING,
     TransactionDescription,
@@ -10,8 +11,9 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
 )
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import BrokerError, KafkaError
 from spark_kafka_source.exactly_once.decision import (
+    BatchId,
     Decision,
     LastDecisions,
     Outcome,
@@ -22,13 +24,28 @@ from spark_kafka_source.exactly_once.decision_store import DecisionStore, existi
 from spark_kafka_source.exactly_once.endings import Transactions, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
+    LateAbortError,
     NothingDecidedError,
     NothingSeenError,
     NotYetCommittedError,
+    OtherDriverError,
+    PrefixIsGroupError,
 )
 from spark_kafka_source.exactly_once.names import Names, TaskId, query_of_prefix
 from spark_kafka_source.exactly_once.settling import DOUBTFUL, LOST, with_outcome
 from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
+
+# Each driver that comes between fences a look.
+_MOST_LOOKS = 3
+_TO_LOOK = {
+    "GROUP_AUTHORIZATION_FAILED": "READ on groups that begin with {prefix!r}",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
+        "WRITE on transactional ids that begin with '{prefix}.'"
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": "READ on the topic",
+}
+"""The rights for a look at the decisions, by the name of a denial."""
 
 _PERHAPS_SEEN = (Outcome.COMMITTED, Outcome.REPLACED, *DOUBTFUL)
 
@@ -116,25 +133,113 @@ def _counts(last: Decision, transaction: TransactionDescription) -> bool:
 def abort_undecided(client: KafkaClient, transactional_id: str, producer: ProducerId) -> None:
     """Abort a transaction, unless it is a task's and decided. This fences a driver that decides.
 
-    Raises `DecidedTransactionError`, and the errors of `abort_transaction`.
+    No request to Kafka aborts on a condition, so a driver may decide between a look at the
+    decisions and the abort. A second look, after the abort, finds that. It is final: a driver that
+    begins to decide after it finds the transaction aborted.
+
+    Raises `DecidedTransactionError`, `LateAbortError`, and the errors of
+    `KafkaAdmin.abort_transaction`.
     """
     task_id = TaskId.parse(transactional_id)
-    if task_id is not None:
-        for _, last in _confirmed_decisions(client, Names(task_id.prefix), transactional_id).stored:
-            if (transactional_id, producer) in [winner.transaction[:2] for winner in last.winners]:
-                raise DecidedTransactionError(transactional_id, last.batch)
+    if task_id is None:
+        client.run(abort_transaction(client, transactional_id, producer))
+        return
+    decisions = _DecisionsOf(client, task_id, producer)
+    try:
+        batch = client.run(decisions.look())
+    except BrokerError as error:
+        raise _naming_right(error, task_id) from error
+    if batch is not None:
+        raise DecidedTransactionError(transactional_id, batch)
     client.run(abort_transaction(client, transactional_id, producer))
+    try:
+        batch = client.run(decisions.look())
+    except KafkaError as error:
+        raise LateAbortError(transactional_id, None, error) from error
+    if batch is not None:
+        raise LateAbortError(transactional_id, batch)
 
 
-def _confirmed_decisions(client: KafkaClient, names: Names, transactional_id: str) -> LastDecisions:
-    """Return the last decisions, and let no driver decide on the transaction right now."""
-    decisions = DecisionStore(client, names)
-    control = client.run(decisions.fence())
-    described = client.run(describe_transactions(client, [transactional_id]))[transactional_id]
-    where = None if described is None else client.run(existing(client, described.topic_partitions))
-    if where is None:
-        return client.run(decisions.last_decisions())
-    return client.run(decisions.confirmed(control, where)).decisions
+class _DecisionsOf:
+    """The last decisions of a query, for looks whether they have a task's transaction."""
+
+    def __init__(self, client: KafkaClient, task_id: TaskId, producer: ProducerId) -> None:
+        self._client, self._task_id = client, task_id
+        self._transaction = str(task_id), producer
+        self._names = Names(task_id.prefix)
+        self._store = DecisionStore(client, self._names)
+        self._written: tuple[TopicPartition, ...] = ()
+        """The partitions of the transaction. An aborted one is no longer told with them."""
+        self._control: ProducerId | None = None
+        """The control id's producer after a look. It works until a driver fences it."""
+
+    async def look(self) -> BatchId | None:
+        """Return the micro-batch that is decided with the transaction, as of now."""
+        if not await self._is_of_query():
+            return None
+        for _, last in (await self._confirmed()).stored:
+            if self._transaction in [winner.transaction[:2] for winner in last.winners]:
+                return last.batch
+        return None
+
+    async def _is_of_query(self) -> bool:
+        """Whether a query may decide under the prefix.
+
+        Else it is an id of a plain batch or of another program. A fence would make a control id
+        for it.
+        """
+        control_id = self._names.control_id
+        if self._task_id.space == self._names.space or await self._described(control_id):
+            return True
+        try:
+            return bool((await self._store.last_decisions(require_stable=False)).stored)
+        except PrefixIsGroupError:
+            return False
+
+    async def _confirmed(self) -> LastDecisions:
+        """Return the last decisions, and let no driver decide that has fenced before."""
+        where = await self._where()
+        if where is None:  # Nothing can be confirmed, and no reader waits.
+            await self._store.fence()
+            return await self._store.last_decisions()
+        for _ in range(_MOST_LOOKS):
+            try:
+                return await self._confirmed_at(where)
+            except OtherDriverError as error:  # It may decide on the transaction.
+                failure = error
+        raise failure
+
+    async def _confirmed_at(self, where: TopicPartition) -> LastDecisions:
+        control, self._control = self._control, None
+        if control is None:
+            control = await self._store.fence()
+        confirmed = await self._store.confirmed(control, where)
+        self._control = confirmed.control
+        return confirmed.decisions
+
+    async def _where(self) -> TopicPartition | None:
+        """Return a partition of the transaction, or else of a decision, whose topic is there."""
+        if not self._written:
+            described = await self._described(self._transaction[0])
+            if described is None:
+                raise TransactionNotFoundError(self._transaction[0])
+            self._written = described.topic_partitions
+        stored = (await self._store.last_decisions(require_stable=False)).stored
+        return await existing(self._client, [*self._written, *(where for where, _ in stored)])
+
+    async def _described(self, transactional_id: str) -> TransactionDescription | None:
+        found = await describe_transactions(self._client, [transactional_id])
+        return found[transactional_id]
+
+
+def _naming_right(error: BrokerError, task_id: TaskId) -> BrokerError:
+    """Return the error of a look before an abort, with the right that the user lacks for it."""
+    needed = _TO_LOOK.get(error.error.name)
+    if needed is None:
+        return error
+    right = f"the user needs {needed.format(prefix=task_id.prefix)}"
+    detail = f"{right}, to look whether {task_id} is decided. Nothing is aborted"
+    return BrokerError(error.error, error.what, detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,19 @@ from collections.abc import Callable, Iterable, Mapping
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Outcome, Winner
-from spark_kafka_source.exactly_once.endings import Found, begun, is_open, is_over
+from spark_kafka_source.exactly_once.endings import Found, is_open, is_over
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     ids_text,
 )
-from spark_kafka_source.exactly_once.requests import ReadOutcomes, Steps, described, end_each
+from spark_kafka_source.exactly_once.requests import (
+    DescribeTransactions,
+    ReadOutcomes,
+    Steps,
+    ask,
+    end_each,
+)
 
 Outcomes = dict[Winner, Outcome]
 LOST = (Outcome.ABORTED, Outcome.REPLACED)
@@ -50,8 +56,8 @@ def settle_for_others(decision: Decision) -> Steps[None]:
 
     For tasks, which do not hold the control id.
     """
-    answered = yield (described(tuple(map(begun, decision.winners))),)
-    (states,) = answered.answers
+    ids = tuple(winner.transactional_id for winner in decision.winners)
+    states = yield from ask(DescribeTransactions(ids))
     if not any(is_open(winner, states[winner.transactional_id]) for winner in decision.winners):
         return
     outcomes, urgent, is_urgent = yield from _look(decision)
@@ -95,8 +101,8 @@ def _look(decision: Decision) -> Steps[tuple[Outcomes, list[Winner], bool]]:
 
 
 def _outcomes(winners: Iterable[Winner]) -> Steps[Outcomes]:
-    answered = yield (ReadOutcomes(tuple(winners)),)
-    return {winner: outcome for winner, (outcome, _) in answered.answers[0].items()}
+    found = yield from ask(ReadOutcomes(tuple(winners)))
+    return {winner: outcome for winner, (outcome, _) in found.items()}
 
 
 def _commit(decision: Decision, outcomes: Outcomes, winners: Iterable[Winner]) -> Steps[Outcomes]:

@@ -29,6 +29,7 @@ from spark_kafka_source.protocol.messages.describe_transactions import (
 )
 from spark_kafka_source.protocol.messages.find_coordinator import FindCoordinatorRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
+from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.admin.conftest import T0, U0, address
@@ -117,6 +118,15 @@ def test_an_abort_is_of_one_producer_and_epoch(
     assert broker.cluster.transactions["a"].epoch > epoch
     with pytest.raises(ProducerFencedError):
         admin.abort_transaction("a", producer_id, epoch)
+
+
+def test_an_abort_is_done_where_the_next_producer_has_come_before_its_fence(
+    broker: MemoryBroker, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    prepared = begun(producer, "a", T0)
+    broker.control(InitProducerIdRequest, error_named("PRODUCER_FENCED"))
+    admin.abort_transaction("a", *prepared.producer)
+    assert not admin.describe_transaction("a").is_open
 
 
 def test_its_producer_cannot_go_on(

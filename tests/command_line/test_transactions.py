@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.command_line.transactions import _span
-from spark_kafka_source.errors import error_named
+from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.exactly_once import Names
+from spark_kafka_source.exactly_once.errors import LateAbortError
 from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
@@ -24,6 +26,7 @@ from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import decided
 from tests.exactly_once.query import Query, Run
 from tests.exactly_once.steps import Step
+from tests.producer.transactional import begin_as
 
 Command = Callable[..., int]
 NOW_MS = 1_777_896_000_000
@@ -260,7 +263,55 @@ def test_an_abort_is_shown_before_it_is_done(
     assert "Nothing was aborted: this was a dry run; add --execute" in capsys.readouterr().err
     assert state(broker, prepared) == "Ongoing"
     assert run("abort", *naming(prepared), "--execute") == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].endswith("aborted; readers hear of it soon")
+    assert shown.err == (
+        "It is aborted, and not decided. Its query writes the rows again: start it, if it is "
+        "stopped\n"
+    )
     assert state(broker, prepared) != "Ongoing"
+
+
+def test_of_another_programs_no_query_is_said(query: Query, run: Command, capsys: Shown) -> None:
+    with query.start().producer() as producer:
+        begin_as(producer, "another", 60_000)
+        producer.send("orders", b"x")
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    assert run("abort", *naming(prepared), "--execute") == 0
+    assert capsys.readouterr().err == "It is aborted, and its producer is fenced\n"
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_an_abort_that_comes_too_late_says_what_it_has_done(
+    query: Query,
+    run: Command,
+    capsys: Shown,
+    documents: Documents,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_told: bool,
+) -> None:
+    of_query = started(query)
+    (prepared,) = of_query.write(0, 1)
+    batch = of_query.batch(0) if is_told else None
+    late = LateAbortError(prepared.transactional_id, batch, None if is_told else KafkaError("gone"))
+
+    def abort(*_: object) -> None:
+        raise late
+
+    monkeypatch.setattr(KafkaAdmin, "abort_transaction", abort)
+    assert run("abort", *naming(prepared), "--execute") == 1
+    shown = capsys.readouterr()
+    note = "aborted, and decided meanwhile: start the query"
+    note = note if is_told else "aborted; it may be decided"
+    assert shown.out.splitlines()[1].endswith(note)
+    assert shown.err == f"spark-kafka-source: {late}\n"
+    assert run("abort", *naming(prepared), "--execute", "--json") == 1
+    (found,) = documents()
+    names = ("state", "aborted", "decided", "batch", "query", "run", "note")
+    of_batch = (True, 0, "q", "r") if is_told else (None, None, None, None)
+    assert tuple(found[name] for name in names) == ("PrepareAbort", True, *of_batch, note)
 
 
 def state(broker: MemoryBroker, prepared: PreparedTransaction) -> str:

@@ -68,6 +68,31 @@ def test_without_one_it_says_which(right: str, secured: LocalKafka, topic: str) 
     assert not committed(secured.bootstrap_servers, topic, PARTITIONS)
 
 
+@pytest.mark.parametrize(
+    ("right", "named"),
+    [
+        ("READ on the group", "READ on groups that begin with '{prefix}'"),
+        ("READ on the topic", "READ on the topic"),
+        ("WRITE on the ids", "WRITE on transactional ids that begin with '{prefix}.'"),
+    ],
+)
+def test_an_abort_without_a_right_to_look_aborts_nothing(
+    right: str, named: str, secured: LocalKafka, topic: str
+) -> None:
+    query = query_of(secured, topic, right)
+    own = Query(secured.bootstrap_servers, topic, PARTITIONS, prefix=query.prefix)
+    (open_one,) = own.start().write(0, 1)
+    settings: dict[str, Any] = query.settings
+    with (
+        KafkaAdmin(bootstrap_servers=query.servers, **settings) as admin,
+        pytest.raises(BrokerError, match=DENIED[right]) as raised,
+    ):
+        admin.abort_transaction(open_one.transactional_id, *open_one.producer)
+    assert f"the user needs {named.format(prefix=query.prefix)}, to look" in str(raised.value)
+    with KafkaAdmin(bootstrap_servers=secured.bootstrap_servers) as admin:
+        assert admin.describe_transaction(open_one.transactional_id).state == "Ongoing"
+
+
 def test_a_transaction_that_one_may_not_see_is_not_listed(secured: LocalKafka, topic: str) -> None:
     """Brokers leave it out without a word, and so `transactions list` says "None is open"."""
     query = query_of(secured, topic, "WRITE on the ids")
