@@ -61,15 +61,10 @@ class Slot:
     batch_id: int
     began_ms: int
     """Before the transaction began. By this process's clock, which only runs forward."""
-    until_ms: int | None = None
-    """The first rows must be sent before this time, or else to a new slot; None for any time."""
+    is_guess: bool = False
+    """Whether brokers may refuse the epoch, since no request has asked them for it."""
     is_committed: bool = False
     """Whether the last transaction is known to be committed. `producer` is the next one then."""
-
-    @property
-    def is_guess(self) -> bool:
-        """Whether brokers may refuse the epoch, since no request has asked them for it."""
-        return self.until_ms is not None
 
 
 class Slots:
@@ -144,11 +139,11 @@ class Slots:
         after_end = self._after_end(slot.producer)
         is_second = self._generation is Generation.SECOND
         half_ms = slot.began_ms + self._timeout_ms // 2
-        until_ms = None
+        is_guess = False
         if slot.is_committed:
             producer: ProducerId | None = slot.producer
         elif is_second and after_end is not None and now_ms < half_ms:
-            producer, until_ms = after_end, half_ms
+            producer, is_guess = after_end, True
         else:
             producer = yield from self._ended(slot)
         if producer is None:
@@ -161,7 +156,7 @@ class Slots:
             producer=producer,
             batch_id=batch_id,
             began_ms=now_ms,
-            until_ms=until_ms,
+            is_guess=is_guess,
             is_committed=False,
         )
 

@@ -85,8 +85,7 @@ class Worker:
 
     def beginning(self, slot: Slot) -> Beginning:
         """Return what a producer begins with in a slot."""
-        by_seconds = None if slot.until_ms is None else slot.until_ms / 1000
-        return Beginning(slot.transactional_id, slot.producer, self.generation, by_seconds)
+        return Beginning(slot.transactional_id, slot.producer, self.generation)
 
 
 def _now_ms() -> int:
