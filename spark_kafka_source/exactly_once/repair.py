@@ -189,7 +189,7 @@ class _DecisionsOf:
         for it.
         """
         control_id = self._names.control_id
-        if self._task_id.space == self._names.space or await self._described(control_id):
+        if await self._described(control_id):
             return True
         try:
             return bool((await self._store.last_decisions(require_stable=False)).stored)
@@ -225,7 +225,8 @@ class _DecisionsOf:
                 raise TransactionNotFoundError(self._transaction[0])
             self._written = described.topic_partitions
         stored = (await self._store.last_decisions(require_stable=False)).stored
-        return await existing(self._client, [*self._written, *(where for where, _ in stored)])
+        kept = [where for wheres, _ in stored for where in wheres]
+        return await existing(self._client, [*self._written, *kept])
 
     async def _described(self, transactional_id: str) -> TransactionDescription | None:
         found = await describe_transactions(self._client, [transactional_id])

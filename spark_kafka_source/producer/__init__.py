@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         RecordMetadata,
     )
     from spark_kafka_source.producer.errors import (
-        LateRowsError,
         ProducerFencedError,
         RefusedRowsError,
         TransactionAbortableError,
@@ -47,7 +46,6 @@ __all__ = [
     "ColumnsFuture",
     "Generation",
     "KafkaProducer",
-    "LateRowsError",
     "Place",
     "PreparedTransaction",
     "ProducerConfig",
@@ -76,7 +74,7 @@ if not TYPE_CHECKING:
             "config": "Acks PRODUCER_OPTIONS ProducerConfig",
             "delivery": "BatchMetadata ColumnsFuture RecordMetadata",
             "errors": (
-                "LateRowsError ProducerFencedError RefusedRowsError TransactionAbortableError "
+                "ProducerFencedError RefusedRowsError TransactionAbortableError "
                 "TransactionAbortedError TransactionStateError UnsendableRecordError"
             ),
             "generation": "Generation generation_of",

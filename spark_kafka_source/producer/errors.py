@@ -29,17 +29,6 @@ class TransactionAbortedError(LocalError):
     """A record was not sent because its transaction was aborted."""
 
 
-class LateRowsError(LocalError):
-    """A transaction's first rows were not taken in time, and its epoch is a guess by now."""
-
-    def __init__(self, transactional_id: str) -> None:
-        super().__init__(transactional_id)
-        self.transactional_id = transactional_id
-
-    def _text(self) -> str:
-        return f"The first rows under {self.transactional_id!r} came too late to go on with that id"
-
-
 _KINDS: Mapping[str, type[BrokerError]] = {
     # Brokers before 2.7 send the first code here. In Produce it means something else.
     "INVALID_PRODUCER_EPOCH": ProducerFencedError,

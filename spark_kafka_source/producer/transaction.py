@@ -5,7 +5,6 @@ partitions that it is about to write to. The module is long because both use one
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -26,7 +25,6 @@ from spark_kafka_source.producer.batch import PartitionQueue
 from spark_kafka_source.producer.config import ProducerConfig
 from spark_kafka_source.producer.delivery import NO_OFFSET
 from spark_kafka_source.producer.errors import (
-    LateRowsError,
     TransactionAbortableError,
     TransactionAbortedError,
     TransactionStateError,
@@ -47,8 +45,6 @@ class Beginning(NamedTuple):
     transactional_id: str
     producer: ProducerId
     generation: Generation = Generation.FIRST
-    first_rows_by_seconds: float | None = None
-    """The monotonic time before which its first rows must be sent; None for any time."""
 
 
 class _State(Enum):
@@ -115,7 +111,6 @@ class Transaction(Identity):
         self._generation = Generation.FIRST
         self._is_given = False
         """Whether the caller chose the id and epoch, so that only the caller may choose others."""
-        self._first_rows_by_seconds: float | None = None
         self._timeout_ms = config.transaction_timeout_ms
         self._accumulator = accumulator
         self._calling = threading.Lock()
@@ -155,7 +150,6 @@ class Transaction(Identity):
             self._wait_for_adding()
             self.transactional_id, self._producer = beginning.transactional_id, beginning.producer
             self._generation, self._is_given = beginning.generation, True
-            self._first_rows_by_seconds = beginning.first_rows_by_seconds
             self._coordinator = TransactionCoordinator(
                 self._client, beginning.transactional_id, beginning.generation
             )
@@ -358,9 +352,6 @@ class Transaction(Identity):
     def note_waiting(self, queues: Sequence[PartitionQueue]) -> None:
         """Note the partitions that are about to be written to."""
         self._wanted = frozenset(queue.topic_partition for queue in queues if not queue.is_empty)
-        by_seconds = self._first_rows_by_seconds
-        if self._wanted and by_seconds is not None and time.monotonic() >= by_seconds:
-            self._fail(LateRowsError(self.transactional_id), *_WITH_RECORDS)
 
     def ask(self) -> Conversation[bool] | None:
         """Add the wanted partitions, if any. From this call on, an abort waits for the answer."""
@@ -417,8 +408,7 @@ class Transaction(Identity):
         return queue.producer
 
     def batch_written(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Note that a leader has taken rows. So the epoch was right, and no guess any more."""
-        self._first_rows_by_seconds = None
+        """Note where the leader has the batch, if it tells."""
         if offset != NO_OFFSET:
             self._place = Place(topic_partition, offset)
 

@@ -1,6 +1,5 @@
 """Transactions with an id and epoch that the caller gives, in both generations."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +10,6 @@ from spark_kafka_source.producer import (
     Beginning,
     Generation,
     KafkaProducer,
-    LateRowsError,
     ProducerId,
     TransactionCoordinator,
     TransactionStateError,
@@ -94,7 +92,7 @@ def test_the_next_epoch_needs_no_request(
     given: ProducerId | None = new_id(client, "a")
     for value in (b"1", b"2", b"3"):
         assert given is not None
-        producer.begin_at(Beginning("a", given, SECOND, time.monotonic() + 60))
+        producer.begin_at(Beginning("a", given, SECOND))
         write(producer, value)
         producer.prepare_transaction()
         end(client, "a", given)
@@ -152,24 +150,3 @@ def test_an_abort_asks_for_no_new_epoch(
     assert len(broker.requests(InitProducerIdRequest)) == 1
     with pytest.raises(TransactionStateError):
         producer.begin_transaction()
-
-
-def test_rows_that_come_too_late_are_not_sent(
-    broker: MemoryBroker, client: KafkaClient, producer: KafkaProducer
-) -> None:
-    producer.begin_at(Beginning("a", new_id(client, "a"), SECOND, time.monotonic()))
-    with pytest.raises(LateRowsError, match="'a' came too late"):
-        producer.send("t", b"1", partition=0).result(IN_TIME)
-    assert not broker.requests(ProduceRequest)
-    producer.begin_at(Beginning("b", new_id(client, "b"), SECOND))
-    write(producer, b"1")
-    assert states(broker) == {"a": "Empty", "b": "Ongoing"}
-
-
-def test_rows_that_follow_the_first_ones_have_time(
-    broker: MemoryBroker, client: KafkaClient, producer: KafkaProducer
-) -> None:
-    producer.begin_at(Beginning("a", new_id(client, "a"), SECOND, time.monotonic() + 60))
-    write(producer, b"1")
-    assert producer._transaction is not None
-    assert producer._transaction._first_rows_by_seconds is None

@@ -30,7 +30,6 @@ from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
-    LateRowsError,
     PreparedTransaction,
     ProducerConfig,
     TransactionCoordinator,
@@ -337,7 +336,7 @@ def _is_refusal(error: KafkaError) -> bool:
     if isinstance(error, BrokerError):
         return error.error.name in _REFUSALS
     # After a refusal the producer takes no more rows.
-    return isinstance(error, LateRowsError | TransactionStateError)
+    return isinstance(error, TransactionStateError)
 
 
 @dataclass(eq=False, slots=True)

@@ -120,9 +120,8 @@ class Scenario:
     faults: Mapping[str, int] = field(default_factory=dict)
     """`long` times, `memory` that is lost, another process of the driver whose `turn` it is,
     errors that code may `swallow`, attempts of a `worker` that die, answers that are `lost`,
-    first rows that arrive too `late`, fences that are `repeated` after a lost answer, the `death`
-    of a worker's process, whose last requests may still arrive, and which another process
-    follows."""
+    fences that are `repeated` after a lost answer, the `death` of a worker's process, whose last
+    requests may still arrive, and which another process follows."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -234,7 +233,7 @@ class Explorer:
             return
         run_id, task = f"r{run}", place - 1
         sent = tuple(
-            replace(each, until_ms=None) if isinstance(each, Produce) else each
+            each
             for each, answer in zip(requests, answers or (_OPEN,) * len(requests), strict=True)
             if answer is _OPEN and isinstance(each, Produce | InitProducerId | EndTxn)
         )
@@ -412,14 +411,9 @@ def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
             if (less := _less(spark, fault)) is not None:
                 may_lose = spark.may_lose or fault == "swallow"
                 yield ("yes", request), brokers, less._replace(may_lose=may_lose), True
-        case Produce(transactional_id, producer, row, until_ms):
+        case Produce(transactional_id, producer, row):
             found = model.produce(brokers, transactional_id, producer, row)
-            if until_ms is None or brokers.now_ms < until_ms:
-                yield request, *_with(found, spark)
-                return
-            yield (request, "too late"), brokers, spark, model.REFUSED_EPOCH
-            if (less := _less(spark, "late")) is not None:
-                yield (request, "late"), *_with(found, less)
+            yield request, *_with(found, spark)
         case _:
             asked = model.ask(brokers, request)
             yield (request, asked[1]), *_with(asked, spark)

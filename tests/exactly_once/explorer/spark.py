@@ -89,8 +89,6 @@ class Produce:
     transactional_id: str
     producer: ProducerId
     row: Row
-    until_ms: int | None = None
-    """The row is not sent after this time. Then the answer is the same as for a refused epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,4 +253,4 @@ def _written(slots: Any, rows: list[Row], now_ms: int) -> Any:
 
 
 def _first(slot: Slot, row: Row) -> Produce:
-    return Produce(slot.transactional_id, slot.producer, row, slot.until_ms)
+    return Produce(slot.transactional_id, slot.producer, row)

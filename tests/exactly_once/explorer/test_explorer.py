@@ -144,6 +144,6 @@ def test_two_runs_and_a_long_time(generation: Generation) -> None:
 @pytest.mark.reliability_full
 def test_rows_that_arrive_after_half_of_the_timeout_are_the_limit() -> None:
     """A worker that stands still between its look at the clock and its first row hides a loss."""
-    faults = {"swallow": 1, "lost": 1, "long": 1, "late": 1}
+    faults = {"swallow": 1, "lost": 1, "long": 1}
     with pytest.raises(FoundError, match="rows are missing"):
         Explorer(Scenario(SECOND, runs=1, batches=3, faults=faults)).explore()
