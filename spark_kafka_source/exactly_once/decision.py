@@ -89,13 +89,8 @@ class DecisionId(NamedTuple):
     write: str | None = None
 
 
-class Seen(NamedTuple):
-    """The state of a prefix, as a worker saw it before its first transaction in a run."""
-
-    control: ProducerId | None = None
-    """The control id's producer; None for a new id."""
-    decisions: frozenset[DecisionId] = frozenset()
-    """The decisions about the latest micro-batch."""
+Seen = frozenset[DecisionId]
+"""The decisions about the latest micro-batch, as a worker saw them before its first transaction."""
 
 
 class Content(NamedTuple):

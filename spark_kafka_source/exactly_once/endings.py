@@ -122,12 +122,19 @@ class Transactions:
                 if (result := look.result()) is not None:
                     found[winner] = result
                 elif deadline.expired:
-                    what = f"{winner.transactional_id} is not open, and {winner.place} has no end"
-                    raise KafkaTimeoutError(f"{what} of it within the time")
+                    found[winner] = self._without_end(winner, states[winner.transactional_id])
             if len(found) < len(winners):
                 tries += 1
                 await pause(min(self._client.pause_seconds(tries), deadline.remaining_seconds()))
         return found
+
+    def _without_end(self, winner: Winner, state: TransactionDescription | None) -> Found:
+        """Return the coordinator's word, as for a partition to which it writes no marker."""
+        told = by_coordinator(winner, state)
+        if told is Outcome.UNKNOWN:
+            what = f"{winner.transactional_id} is not open, and the log has no end of it"
+            raise KafkaTimeoutError(f"{what} after {winner.place}")
+        return Found(told)
 
     async def _outcome(self, winner: Winner, state: TransactionDescription | None) -> Found | None:
         """Return a winner's outcome; None if its end is certain, but not in the log yet."""
@@ -148,14 +155,13 @@ class Transactions:
         is_aborted = outcome is Outcome.TOPIC_GONE and told is Outcome.ABORTED
         return Found(told if is_gone or is_aborted else outcome)
 
-    async def listed(self, *, committed: bool) -> frozenset[str]:
-        """Return the ids of tasks' transactions that are open, or are committed.
+    async def listed(self) -> frozenset[str]:
+        """Return the ids of tasks' transactions that are open.
 
         Waits at most 5 s. After that it returns none: the timeouts of open ones abort them.
         """
-        states = COMMITTED if committed else [ONGOING]
         try:
-            listings, _ = await list_transactions(self._client, states, timeout_ms=_SWEEP_MS)
+            listings, _ = await list_transactions(self._client, [ONGOING], timeout_ms=_SWEEP_MS)
         except KafkaError as error:
             logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
             return frozenset()

@@ -20,9 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListTransactions:
-    """Answer: the ids of tasks' transactions under the prefix that are open, or are committed."""
-
-    committed: bool = False
+    """Answer: the ids of tasks' transactions under the prefix that are open."""
 
 
 @dataclass(frozen=True, slots=True)
