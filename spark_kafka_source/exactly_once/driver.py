@@ -91,7 +91,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logger_of(__name__)
 
-_USUAL = Caution()
+_USUAL = Caution.WARN
 _FIRST_BATCHES = (0, 1)
 """The micro-batches before which there may have been no rows; see `Driver._check_first`."""
 Transaction = tuple[str, ProducerId]

@@ -4,7 +4,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
@@ -16,7 +16,6 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     PreparedWrite,
-    ReplayCheck,
     Slot,
     StepRunner,
     Steps,
@@ -94,7 +93,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     """The id of a plain batch's write, in place of a run's id."""
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
-    caution: Caution = field(default_factory=Caution)
+    caution: Caution = Caution.WARN
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
@@ -238,10 +237,10 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
             elif (where := _where(written)) is None:
-                commits.commit_nothing(batch, self._content(written), self.write)
+                commits.commit_nothing(batch, _content(written), self.write)
             else:
                 seen = frozenset(task.seen for task in written if task.prepared is not None)
-                content = self._content(written)
+                content = _content(written)
                 work = PreparedWrite(batch, tuple(prepared), where, seen, content, self.write)
                 commits.commit(work)
 
@@ -291,13 +290,14 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
         return _Committing(self.config.client, names, run_id, generation, self.caution)
 
-    def _content(self, written: Sequence[Written]) -> Content:
-        """Return the amount of all rows. A task without rows has no fingerprint."""
-        rows = sum(task.row_count for task in written)
-        size = sum(task.byte_count for task in written)
-        if self.caution.check is not ReplayCheck.CONTENTS:
-            return Content(rows, size)
-        return Content(rows, size, sum(task.fingerprint or 0 for task in written) % FINGERPRINTS)
+
+def _content(written: Sequence[Written]) -> Content:
+    """Return the amount of all rows."""
+    return Content(
+        sum(task.row_count for task in written),
+        sum(task.byte_count for task in written),
+        sum(task.fingerprint for task in written) % FINGERPRINTS,
+    )
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
