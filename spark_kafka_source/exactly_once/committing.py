@@ -22,7 +22,7 @@ from spark_kafka_source.net import Deadline, pause
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 
-_USUAL = Caution()
+_USUAL = Caution.WARN
 _ANY_CHECKPOINT = Checkpoint()
 
 

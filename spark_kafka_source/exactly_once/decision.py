@@ -100,7 +100,7 @@ class Content(NamedTuple):
     size: int
     """The bytes of all keys and values."""
     fingerprint: int | None = None
-    """A checksum of all keys and values, whatever their order; None if it was not asked for."""
+    """A number for all keys and values, whatever their order; None in versions before 0.4."""
 
     def __str__(self) -> str:
         checksum = "" if self.fingerprint is None else f", fingerprint {self.fingerprint:x}"
@@ -241,7 +241,8 @@ class Part:
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
-_ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
+# Version 0.3 writes another kind of fingerprint under that name.
+_ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "print"
 _OF_RUN = "query_run"
 """The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
 _WRITE = "write"

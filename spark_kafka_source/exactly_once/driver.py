@@ -72,7 +72,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logger_of(__name__)
 
-_USUAL = Caution()
+_USUAL = Caution.WARN
 _ANY_CHECKPOINT = Checkpoint()
 _MOST_COPIES = 8
 Transaction = tuple[str, ProducerId]

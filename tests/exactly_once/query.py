@@ -61,7 +61,7 @@ class Query:
     timeout_ms: int = TIMEOUT_MS
     settings: dict[str, object] = field(default_factory=dict)
     """Those of its driver's client, and of its producers."""
-    caution: Caution = field(default_factory=Caution)
+    caution: Caution = Caution.WARN
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @property

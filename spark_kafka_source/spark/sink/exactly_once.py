@@ -4,7 +4,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
@@ -17,7 +17,6 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     PreparedWrite,
-    ReplayCheck,
     Slot,
     StepRunner,
     Steps,
@@ -92,7 +91,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     """The id of a plain batch's write, in place of a run's id."""
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
-    caution: Caution = field(default_factory=Caution)
+    caution: Caution = Caution.WARN
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @classmethod
@@ -235,7 +234,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
                 return
-            content = self._content(written)
+            content = _content(written)
             if not prepared:
                 commits.commit_nothing(batch, content, self.write, self.checkpoint)
             else:
@@ -292,13 +291,14 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
         return _Committing(self.config.client, names, run_id, generation, self.caution)
 
-    def _content(self, written: Sequence[Written]) -> Content:
-        """Return the amount of all rows. A task without rows has no fingerprint."""
-        rows = sum(task.row_count for task in written)
-        size = sum(task.byte_count for task in written)
-        if self.caution.check is not ReplayCheck.CONTENTS:
-            return Content(rows, size)
-        return Content(rows, size, sum(task.fingerprint or 0 for task in written) % FINGERPRINTS)
+
+def _content(written: Sequence[Written]) -> Content:
+    """Return the amount of all rows."""
+    return Content(
+        sum(task.row_count for task in written),
+        sum(task.byte_count for task in written),
+        sum(task.fingerprint for task in written) % FINGERPRINTS,
+    )
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:
