@@ -9,7 +9,7 @@ from spark_kafka_source.admin.transactions import Begun
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.checks import Checkpoint, check_left, check_open
-from spark_kafka_source.exactly_once.decision import BatchId, Content
+from spark_kafka_source.exactly_once.decision import NO_CONTENT, BatchId, Content
 from spark_kafka_source.exactly_once.decision_store import existing
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Transactions
@@ -55,7 +55,7 @@ class Commits:
     def commit_nothing(
         self,
         batch: BatchId,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
         write: str = "",
         checkpoint: Checkpoint = _ANY_CHECKPOINT,
     ) -> None:

@@ -36,6 +36,7 @@ from spark_kafka_source.exactly_once.checks import (
     check_place,
 )
 from spark_kafka_source.exactly_once.decision import (
+    NO_CONTENT,
     NO_TOPIC_ID,
     BatchId,
     Content,
@@ -86,8 +87,7 @@ class PreparedWrite:
     prepared: tuple[PreparedTransaction, ...]
     seen: frozenset[Seen]
     """What the workers saw before their first transactions of the run."""
-    content: Content | None = None
-    """The amount of all rows; None if it is not known."""
+    content: Content = NO_CONTENT
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
     checkpoint: Checkpoint = _ANY_CHECKPOINT
@@ -169,7 +169,7 @@ class Driver:
         for kept in self._decisions.at(prepared_write.wheres):
             check_place(self._names.prefix, kept, prepared_write.batch, prepared_write.write)
         if not self._decisions.stored:
-            self._check_first(prepared_write.batch)
+            yield from self._check_first(prepared_write.batch)
         yield from self._settle_all(self._decisions, prepared_write.batch)
         if replayed is not None and self._is_settled(replayed):
             yield from self._drop_replay(prepared_write, replayed, leftovers or frozenset())
@@ -181,7 +181,7 @@ class Driver:
     def commit_nothing(
         self,
         batch: BatchId,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
         write: str = "",
         checkpoint: Checkpoint = _ANY_CHECKPOINT,
     ) -> Steps[None]:
@@ -253,13 +253,14 @@ class Driver:
                 problem = f"{decision.batch} was decided after a task began"
                 raise OtherDriverError(self._names.prefix, problem)
 
-    def _check_first(self, batch: BatchId) -> None:
+    def _check_first(self, batch: BatchId) -> Steps[None]:
         """Warn if this micro-batch may be written already, and its decision is gone.
 
         Nothing comes before micro-batch 0, and before 1 often nothing with rows: a new query that
-        begins at the latest offsets has none in its micro-batch 0.
+        begins at the latest offsets has none in its micro-batch 0. These two are doubtful only if
+        rows were ever committed.
         """
-        if batch.batch_id > 1:
+        if batch.batch_id > 1 or (yield from ask(ListTransactions(committed=True))):
             self._doubt(
                 f"{batch}: nothing was decided before it under {self._names.prefix!r}, or the "
                 "brokers have forgotten it ('offsets.retention.minutes'). If it was written "
@@ -465,7 +466,7 @@ def _decision(
     prepared_write: PreparedWrite,
     winners: tuple[Winner, ...],
     number: int,
-    content: Content | None,
+    content: Content,
 ) -> Decision:
     location = prepared_write.checkpoint.location
     batch, write = prepared_write.batch, prepared_write.write

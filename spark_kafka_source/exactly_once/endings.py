@@ -155,13 +155,14 @@ class Transactions:
         is_aborted = outcome is Outcome.TOPIC_GONE and told is Outcome.ABORTED
         return Found(told if is_gone or is_aborted else outcome)
 
-    async def listed(self) -> frozenset[str]:
-        """Return the ids of tasks' transactions that are open.
+    async def listed(self, *, committed: bool) -> frozenset[str]:
+        """Return the ids of tasks' transactions that are open, or are committed.
 
         Waits at most 5 s. After that it returns none: the timeouts of open ones abort them.
         """
+        states = COMMITTED if committed else [ONGOING]
         try:
-            listings, _ = await list_transactions(self._client, [ONGOING], timeout_ms=_SWEEP_MS)
+            listings, _ = await list_transactions(self._client, states, timeout_ms=_SWEEP_MS)
         except KafkaError as error:
             logger.warning("Transactions of %r cannot be listed: %s", self._names.prefix, error)
             return frozenset()

@@ -37,14 +37,14 @@ class ReplayDiffersError(LocalError):
         batch: BatchId,
         written: Content,
         found: Content,
-        write: str | None = None,
+        write: str = "",
     ) -> None:
         super().__init__(prefix, batch, written, found, write)
         self.prefix, self.batch, self.write = prefix, batch, write
         self.written, self.found = written, found
 
     def _text(self) -> str:
-        to = "" if self.write is None else f" to {written_to(self.write)}"
+        to = f" to {written_to(self.write)}"
         return (
             f"{self.batch} is decided and written{to} with {self.written}, and now it is to be "
             f"written with {self.found}. These are other rows under the same number, and none of "

@@ -34,24 +34,17 @@ class Caution(Enum):
         if self is Caution.WARN:
             logger.warning("%s", text)
 
-    def compare(
-        self, names: Names, decided: Decision, batch: BatchId, replayed: Content | None
-    ) -> None:
-        """Compare the content of a replay with that of the decision. None is not compared.
+    def compare(self, names: Names, decided: Decision, batch: BatchId, replayed: Content) -> None:
+        """Compare the content of a replay with that of the decision.
 
         Raises `ReplayDiffersError`, and what `doubt` raises.
         """
         written = decided.content
-        if self is Caution.ACCEPT or replayed is None:
+        if self is Caution.ACCEPT:
             return
-        if written is None:
-            what = f"{batch} is a replay, and its decision does not say how many rows it had"
-            self.doubt(
-                names, f"{what} (version 0.2.0 made it). Its {replayed} are not written again"
-            )
-        elif replayed[:2] != written[:2]:
+        if replayed[:2] != written[:2]:
             raise ReplayDiffersError(names.prefix, batch, written, replayed, decided.write)
-        elif written.fingerprint not in (None, replayed.fingerprint):
+        if written.fingerprint not in (None, replayed.fingerprint):
             self.doubt(
                 names,
                 f"{batch} is a replay with {replayed}; written and decided were {written}. As many "

@@ -20,7 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListTransactions:
-    """Answer: the ids of tasks' transactions under the prefix that are open."""
+    """Answer: the ids of tasks' transactions under the prefix that are open, or are committed."""
+
+    committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

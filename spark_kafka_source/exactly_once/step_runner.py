@@ -81,8 +81,8 @@ class StepRunner:
     async def _answer(self, request: Request) -> Any:
         answer: Any = None
         match request:
-            case ListTransactions():
-                answer = await self._transactions.listed()
+            case ListTransactions(committed):
+                answer = await self._transactions.listed(committed=committed)
             case DescribeTransactions(ids, begun):
                 answer = await self._transactions.described(ids, dict(begun))
             case ReadOutcomes(winners):

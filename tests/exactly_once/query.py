@@ -21,6 +21,7 @@ from spark_kafka_source.exactly_once import (
     Steps,
     Worker,
 )
+from spark_kafka_source.exactly_once.decision import NO_CONTENT
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -187,7 +188,7 @@ class Run:
         batch_id: int,
         winners: Sequence[PreparedTransaction],
         reached: Reached | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
     ) -> None:
         with self.driver(reached) as driver:
             driver.commit(self.batch(batch_id), winners, content=content)
@@ -215,7 +216,7 @@ class RunDriver:
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
         _: TopicPartition | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
         write: str | None = None,
     ) -> None:
         """Commit a micro-batch. Programs may still say where the decision is kept."""

@@ -51,6 +51,7 @@ from spark_kafka_source.spark.sink.run_workers import Writing, run_workers
 
 logger = logger_of(__name__)
 
+_ANY_CHECKPOINT = Checkpoint()
 # Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
@@ -92,7 +93,7 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
     caution: Caution = Caution.WARN
-    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    checkpoint: Checkpoint = _ANY_CHECKPOINT
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
