@@ -74,6 +74,7 @@ class Outcome(Enum):
     """The outcome of a decided transaction. The value ends a sentence about its id."""
 
     OPEN = "open"
+    BROKEN = "open, and ended in one of their partitions by somebody's tool"
     COMMITTED = "committed"
     ABORTED = "aborted"
     REPLACED = "replaced in the log by other records, as by an unclean leader election"

@@ -250,7 +250,7 @@ class Driver:
         for _, decision in self._decisions.latest():
             is_own = decision.batch.run_id == prepared_write.batch.run_id
             if not is_own and not all(decision.id in seen for seen in prepared_write.seen):
-                problem = f"{decision.batch} was decided after a task began"
+                problem = f"{decision.batch} was decided after a task began, or told late"
                 raise OtherDriverError(self._names.prefix, problem)
 
     def _check_first(self, batch: BatchId) -> Steps[None]:

@@ -292,7 +292,7 @@ async def _outcomes(
 
 
 async def _ended(transactions: Transactions, write: Finished) -> Finished:
-    left = [winner[:2] for winner in write.of(Outcome.OPEN)]
+    left = [winner[:2] for winner in write.of(Outcome.OPEN, Outcome.BROKEN)]
     answers = await transactions.end(left, commit=True)
     (write,) = await _outcomes(transactions, [write.stored])
     for error in answers:
