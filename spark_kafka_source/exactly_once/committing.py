@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from spark_kafka_source.admin.transactions import Begun
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import Checkpoint, check_left, check_open
-from spark_kafka_source.exactly_once.decision import NO_CONTENT, BatchId, Content
+from spark_kafka_source.exactly_once.checks import check_left, check_open
+from spark_kafka_source.exactly_once.decision import BatchId
 from spark_kafka_source.exactly_once.decision_store import existing
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Transactions
@@ -23,7 +23,6 @@ from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 
 _USUAL = Caution.WARN
-_ANY_CHECKPOINT = Checkpoint()
 
 
 class Commits:
@@ -51,16 +50,6 @@ class Commits:
     def commit(self, prepared_write: PreparedWrite) -> None:
         """Decide that these transactions are the micro-batch, and commit them."""
         self._runner.run(self._driver.commit(prepared_write))
-
-    def commit_nothing(
-        self,
-        batch: BatchId,
-        content: Content = NO_CONTENT,
-        write: str = "",
-        checkpoint: Checkpoint = _ANY_CHECKPOINT,
-    ) -> None:
-        """End the earlier decisions before a write without rows."""
-        self._runner.run(self._driver.commit_nothing(batch, content, write, checkpoint))
 
     def abort(self, batch: BatchId, attempts: Sequence[PreparedTransaction]) -> None:
         """Abort this run's transactions, unless the micro-batch is decided with them."""

@@ -143,7 +143,13 @@ class Driver:
         """Those of them that this process has seen committed."""
 
     def commit(self, prepared_write: PreparedWrite) -> Steps[None]:
-        """Decide that these transactions are the write of a micro-batch, and commit them."""
+        """Decide that these transactions are the write of a micro-batch, and commit them.
+
+        A write without rows needs no decision. It ends the earlier ones.
+        """
+        if not prepared_write.prepared:
+            yield from self._commit_nothing(prepared_write)
+            return
         if self._can_skip_fence():
             try:
                 yield from self._commit(prepared_write)
@@ -163,9 +169,7 @@ class Driver:
         self, prepared_write: PreparedWrite, leftovers: frozenset[Transaction] | None = None
     ) -> Steps[None]:
         """Decide, or drop a replay. `leftovers` is None if they are not listed yet."""
-        replayed = self._replayed(
-            self._decisions, prepared_write.batch, prepared_write.write, prepared_write.checkpoint
-        )
+        replayed = self._replayed(self._decisions, prepared_write)
         for kept in self._decisions.at(prepared_write.wheres):
             check_place(self._names.prefix, kept, prepared_write.batch, prepared_write.write)
         if not self._decisions.stored:
@@ -178,19 +182,14 @@ class Driver:
             prepared_write, 0 if replayed is None else replayed.number + 1, leftovers
         )
 
-    def commit_nothing(
-        self,
-        batch: BatchId,
-        content: Content = NO_CONTENT,
-        write: str = "",
-        checkpoint: Checkpoint = _ANY_CHECKPOINT,
-    ) -> Steps[None]:
-        """End the earlier decisions before a write without rows, which needs no decision."""
+    def _commit_nothing(self, prepared_write: PreparedWrite) -> Steps[None]:
         decisions: LastDecisions = yield from ask(FetchDecisions())
-        replayed = self._replayed(decisions, batch, write, checkpoint)
-        yield from self._settle_all(decisions, batch, given_up=replayed)
+        replayed = self._replayed(decisions, prepared_write)
+        yield from self._settle_all(decisions, prepared_write.batch, given_up=replayed)
         if replayed is not None:
-            self._caution.compare(self._names, replayed, batch, content)
+            self._caution.compare(
+                self._names, replayed, prepared_write.batch, prepared_write.content
+            )
 
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
@@ -269,19 +268,17 @@ class Driver:
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def _replayed(
-        self, decisions: LastDecisions, batch: BatchId, write: str, checkpoint: Checkpoint
-    ) -> Decision | None:
+    def _replayed(self, decisions: LastDecisions, replay: PreparedWrite) -> Decision | None:
         """Return the decision about the same write of the same micro-batch.
 
         Raises `PrefixInUseError` if the last decisions cannot come before this write.
         """
         for _, decision in decisions.stored:
-            check_owner(self._names.prefix, decision, batch, checkpoint)
-        last = decisions.of(write)
-        if last is None or last.batch.batch_id != batch.batch_id:
+            check_owner(self._names.prefix, decision, replay.batch, replay.checkpoint)
+        last = decisions.of(replay.write)
+        if last is None or last.batch.batch_id != replay.batch.batch_id:
             return None
-        check_not_written(self._names.prefix, last.batch, batch, write)
+        check_not_written(self._names.prefix, last.batch, replay.batch, replay.write)
         return last
 
     def _settle_all(

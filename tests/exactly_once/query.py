@@ -222,11 +222,8 @@ class RunDriver:
         """Commit a micro-batch. Programs may still say where the decision is kept."""
         query = self._run.query
         write = query.topic if write is None else write
-        if not winners:
-            self.commits.commit_nothing(batch, content, write, query.checkpoint)
-            return
-        assert self._run.worker is not None
-        seen = frozenset({self._run.worker.seen})
+        worker = self._run.worker
+        seen = frozenset({worker.seen} if worker else ())
         self.commits.commit(
             PreparedWrite(batch, tuple(winners), seen, content, write, query.checkpoint)
         )

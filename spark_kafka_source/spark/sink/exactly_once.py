@@ -235,16 +235,11 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
                 return
+            seen = frozenset(task.seen for task in written if task.prepared is not None)
             content = _content(written)
-            if not prepared:
-                commits.commit_nothing(batch, content, self.write, self.checkpoint)
-            else:
-                seen = frozenset(task.seen for task in written if task.prepared is not None)
-                commits.commit(
-                    PreparedWrite(
-                        batch, tuple(prepared), seen, content, self.write, self.checkpoint
-                    )
-                )
+            commits.commit(
+                PreparedWrite(batch, tuple(prepared), seen, content, self.write, self.checkpoint)
+            )
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
