@@ -6,7 +6,9 @@ import pytest
 
 from spark_kafka_source.admin import KafkaAdmin, NewTopic
 from spark_kafka_source.exactly_once import (
+    Caution,
     Content,
+    DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
     ReplayDiffersError,
@@ -284,3 +286,39 @@ def test_writes_of_an_earlier_micro_batch_are_a_rollback(in_memory_writes: list[
     run.abort(0, winners)
     in_memory_writes[1].query.written.clear()
     judge(in_memory_writes)
+
+
+# -- topics that are deleted -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deleted", [0, 1], ids=["first", "second"])
+def test_a_topic_of_a_column_is_made_again_amid_a_micro_batch(
+    deleted: int, writes: list[Trial], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its decision is gone with it, and is kept at the other topic. No row there is doubled."""
+    runs = start(writes)
+    with runs[0].driver() as driver:
+        driver.commit(runs[0].batch(0), [write_to_all(runs, 0)], write="")
+        driver.commit(runs[0].batch(1), [write_to_all(runs, 1)], write="")
+    judge(writes)
+    lost = writes[deleted].query
+    with KafkaAdmin(bootstrap_servers=lost.servers) as admin:
+        admin.delete_topic(lost.topic)
+        admin.create_topics([NewTopic(lost.topic, PARTITIONS)])
+    lost.written.clear()
+    for fails in (True, False):
+        for each in writes:
+            each.query.caution = Caution(fails=fails)
+        runs = start(writes)
+        with runs[0].driver() as driver:
+            replayed = [write_to_all(runs, 1)]
+            if fails:
+                with pytest.raises(DoubtfulReplayError, match=lost.topic):
+                    driver.commit(runs[0].batch(1), replayed, write="")
+                driver.abort(runs[0].batch(1), replayed)
+                continue
+            driver.commit(runs[0].batch(1), replayed, write="")
+            assert lost.topic in caplog.text
+            lost.written.clear()
+            driver.commit(runs[0].batch(2), [write_to_all(runs, 2)], write="")
+    judge(writes)
