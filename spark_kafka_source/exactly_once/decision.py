@@ -174,7 +174,10 @@ class Decision:
     def _tasks(self, space: str) -> bytes:
         """Return the winners as bytes, after a line with what they share."""
         topics = sorted({_topic_of(winner) for winner in self.winners if winner.place is not None})
-        shared = {_TOPICS: topics} | ({} if self.checkpoint is None else {_AT: self.checkpoint})
+        shared: dict[str, object] = {_TOPICS: topics}
+        if self.checkpoint is not None:
+            shared[_AT] = self.checkpoint
+            _text(shared, _AT, _LONGEST_LOCATION)
         rows = b"".join(_row(winner, space, topics) for winner in self.winners)
         return json.dumps(shared, separators=(",", ":")).encode() + b"\n" + rows
 
@@ -301,6 +304,7 @@ def _read_tasks(names: Names, part: Part, tasks: bytes) -> tuple[str | None, lis
 def _topic(pair: object) -> tuple[str, UUID]:
     match pair:
         case [str(name), str(topic_id)] if 1 <= len(name) <= _LONGEST_TOPIC:
+            name.encode()
             return name, UUID(hex=topic_id)
     raise ValueError(f"a topic in it is {repr(pair)[:80]}")
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from spark_kafka_source.admin.transactions import ONGOING, Begun, TransactionDescription
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, listed
 from spark_kafka_source.exactly_once.checks import (
     Checkpoint,
     check_left,
@@ -347,11 +347,26 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, prepared_write.batch, prepared_write.content)
+        self._compare_topics(prepared_write, last)
         own = _decision(prepared_write, (), last.number + 1, last.content)
         yield from self._record_decision(own, prepared_write.wheres)
         yield from self._commit_decision(own, prepared_write.wheres)
         ended = {winner[:2] for winner in last.winners}
         yield from self._sweep((leftovers | {each[:2] for each in prepared_write.prepared}) - ended)
+
+    def _compare_topics(self, prepared_write: PreparedWrite, last: Decision) -> None:
+        """Doubt the rows of a topic at which the decision is no longer kept.
+
+        Brokers delete the offsets of a deleted topic. Version 0.3 kept a decision at one topic.
+        """
+        is_old = bool(last.winners) and not any(winner.place for winner in last.winners)
+        (kept,) = (wheres for wheres, decision in self._decisions.stored if decision == last)
+        gone = [where.topic for where in prepared_write.wheres if where not in kept]
+        if gone and not is_old:
+            self._doubt(
+                f"{last} is a replay. Its decision is gone from {listed(map(repr, gone))}, deleted "
+                "since: the rows that were written there are gone, and are not written again"
+            )
 
     def _record_decision(
         self, decision: Decision, wheres: tuple[TopicPartition, ...]

@@ -8,7 +8,7 @@ So the most urgent transaction is committed first, alone: its fate is the fate o
 
 from collections.abc import Callable, Iterable, Mapping
 
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, listed
 from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Outcome, Winner
 from spark_kafka_source.exactly_once.endings import Found, is_open, is_over
@@ -155,8 +155,11 @@ def is_committed(
     if with_outcome(outcomes, *LOST) or (runs_again and with_outcome(outcomes, Outcome.UNKNOWN)):
         raise lost(decision, outcomes, runs_again=runs_again)
     for outcome in DOUBTFUL:
-        if ids := [winner.transactional_id for winner in with_outcome(outcomes, outcome)]:
-            doubt(f"{decision.batch}: the rows of {ids_text(ids)} are {outcome.value}")
+        if winners := with_outcome(outcomes, outcome):
+            ids = ids_text([winner.transactional_id for winner in winners])
+            topics = {winner.place.topic_partition.topic for winner in winners if winner.place}
+            where = f" (topic {listed(map(repr, sorted(topics)))})" if topics else ""
+            doubt(f"{decision.batch}: the rows of {ids} are {outcome.value}{where}")
     return True
 
 

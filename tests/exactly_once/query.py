@@ -144,14 +144,14 @@ class Run:
         query = self.query
         slot = self.begin(producer, batch_id)
         try:
-            self._send(producer, values, first)
+            self.send(producer, values, first)
         except KafkaError:
             if not slot.is_guess:
                 raise
             assert self.worker is not None
             slot = self._run(self.worker.replace_refused(slot))
             producer.begin_at(self.worker.beginning(slot))
-            self._send(producer, values, first)
+            self.send(producer, values, first)
         query.written |= set(values)
         prepared = producer.prepare_transaction()
         assert prepared is not None
@@ -164,7 +164,8 @@ class Run:
         producer.begin_at(worker.beginning(slot))
         return slot
 
-    def _send(self, producer: KafkaProducer, values: Sequence[bytes], first: int) -> None:
+    def send(self, producer: KafkaProducer, values: Sequence[bytes], first: int = 0) -> None:
+        """Send rows, from this partition on, and wait for the answers."""
         query = self.query
         sent = [
             producer.send(query.topic, value, partition=(first + row) % query.partitions)
@@ -196,6 +197,19 @@ class Run:
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:
             driver.abort(self.batch(batch_id), attempts)
+
+
+def write_to_all(runs: Sequence[Run], batch_id: int) -> PreparedTransaction:
+    """Write the rows of one task to the topic of each of these runs, as a column of topics does."""
+    with runs[0].producer() as producer:
+        runs[0].begin(producer, batch_id)
+        for each in runs:
+            values = each.query.values(batch_id, 0)
+            each.send(producer, values)
+            each.query.written |= set(values)
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    return prepared
 
 
 class RunDriver:
