@@ -26,7 +26,7 @@ from spark_kafka_source.exactly_once.requests import (
 )
 
 Outcomes = dict[Winner, Outcome]
-LOST = (Outcome.ABORTED, Outcome.REPLACED)
+LOST = (Outcome.ABORTED, Outcome.BROKEN, Outcome.REPLACED)
 DOUBTFUL = (Outcome.TOPIC_GONE, Outcome.UNKNOWN)
 
 
@@ -45,10 +45,17 @@ def settle(
             outcomes = yield from _abort(decision, urgent[:1])
         else:
             outcomes = yield from _commit(decision, outcomes, urgent[:1])
-    if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN} and runs_again:
-        outcomes = yield from _abort(decision, with_outcome(outcomes, Outcome.OPEN))
+    left = with_outcome(outcomes, Outcome.OPEN, Outcome.BROKEN)
+    if left and runs_again and _is_undone(set(outcomes.values())):
+        outcomes = yield from _abort(decision, left)
     outcomes = yield from _commit(decision, outcomes, with_outcome(outcomes, Outcome.OPEN))
     return is_committed(decision, outcomes, doubt, runs_again=runs_again)
+
+
+def _is_undone(found: set[Outcome]) -> bool:
+    """Whether some transactions are aborted, and none is committed."""
+    undone = {Outcome.ABORTED, Outcome.BROKEN}
+    return bool(found & undone) and found <= undone | {Outcome.OPEN}
 
 
 def settle_for_others(decision: Decision) -> Steps[None]:

@@ -21,6 +21,7 @@ from spark_kafka_source.exactly_once import (
     Steps,
     Worker,
 )
+from spark_kafka_source.exactly_once.decision import NO_CONTENT
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -61,7 +62,7 @@ class Query:
     timeout_ms: int = TIMEOUT_MS
     settings: dict[str, object] = field(default_factory=dict)
     """Those of its driver's client, and of its producers."""
-    caution: Caution = field(default_factory=Caution)
+    caution: Caution = Caution.WARN
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @property
@@ -187,7 +188,7 @@ class Run:
         batch_id: int,
         winners: Sequence[PreparedTransaction],
         reached: Reached | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
     ) -> None:
         with self.driver(reached) as driver:
             driver.commit(self.batch(batch_id), winners, content=content)
@@ -215,17 +216,14 @@ class RunDriver:
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
         _: TopicPartition | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
         write: str | None = None,
     ) -> None:
         """Commit a micro-batch. Programs may still say where the decision is kept."""
         query = self._run.query
         write = query.topic if write is None else write
-        if not winners:
-            self.commits.commit_nothing(batch, content, write, query.checkpoint)
-            return
-        assert self._run.worker is not None
-        seen = frozenset({self._run.worker.seen})
+        worker = self._run.worker
+        seen = frozenset({worker.seen} if worker else ())
         self.commits.commit(
             PreparedWrite(batch, tuple(winners), seen, content, write, query.checkpoint)
         )

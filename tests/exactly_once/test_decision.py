@@ -73,8 +73,14 @@ def test_decisions_are_readable_by_version_0_2_0_and_from_it() -> None:
     (ours,) = replace(made, content=Content(6, 60, 7), write="t").parts()
     fields = json.loads(ours)
     assert fields.pop("write") == "t"
-    assert [fields.pop(each) for each in ("rows", "bytes", "fingerprint")] == [6, 60, 7]
+    assert [fields.pop(each) for each in ("rows", "bytes", "print")] == [6, 60, 7]
     assert fields == json.loads(OF_0_2_0)
+
+
+def test_a_fingerprint_of_version_0_3_is_left_aside() -> None:
+    """It is of another kind."""
+    fields = json.loads(OF_0_2_0) | {"rows": 6, "bytes": 60, "fingerprint": 7}
+    assert read([json.dumps(fields)]).content == Content(6, 60)
 
 
 def test_the_longest_topic_and_the_largest_numbers_have_room() -> None:
@@ -162,10 +168,10 @@ def changed(**values: Any) -> str:
         {"tasks": []},
         {"rows": 1},
         {"bytes": 1},
-        {"fingerprint": 1},
+        {"print": 1},
         {"rows": -1, "bytes": 0},
         {"rows": 1, "bytes": True},
-        {"rows": 1, "bytes": 0, "fingerprint": "7"},
+        {"rows": 1, "bytes": 0, "print": "7"},
     ],
     ids=str,
 )
@@ -220,7 +226,7 @@ def test_any_text_is_refused(text: str) -> None:
 @given(
     st.dictionaries(
         st.sampled_from(["v", "query", "run", "batch", "number", "parts", "part", "tasks"])
-        | st.sampled_from(["rows", "bytes", "fingerprint"]),
+        | st.sampled_from(["rows", "bytes", "print"]),
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
             lambda inner: st.lists(inner, max_size=3),

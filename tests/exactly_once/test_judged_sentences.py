@@ -163,18 +163,18 @@ def test_a_query_that_wrote_at_least_once_before(
     with `DoubtfulReplayError`: use `warn` for one start.
     """
     query = in_memory.query
-    query.caution = Caution(fails=True)
+    query.caution = Caution.FAIL
     run = query.start()
     winners = run.write(batch_id)
     with caplog.at_level(logging.WARNING), pytest.raises(DoubtfulReplayError):
         run.commit(batch_id, winners)
     run.abort(batch_id, winners)
-    query.caution = Caution()
+    query.caution = Caution.WARN
     run = query.start()
     with caplog.at_level(logging.WARNING):
         run.commit(batch_id, run.write(batch_id))
         assert caplog.text.count("its rows are written twice") == 1
-        query.caution = Caution(fails=True)
+        query.caution = Caution.FAIL
         run = query.start()
         run.commit(batch_id + 1, run.write(batch_id + 1))
     assert caplog.text.count("its rows are written twice") == 1
