@@ -47,8 +47,8 @@ class Caution(Enum):
         if written.fingerprint not in (None, replayed.fingerprint):
             self.doubt(
                 names,
-                f"{batch} is a replay with {replayed}; written and decided were {written}. As many "
-                "rows, and others: they are not written. If the checkpoint was restored from a "
-                "copy, rows are missing. If the query computes other rows each time, set "
-                f"'{DOUBT_OPTION}' to '{Caution.ACCEPT.value}'",
+                f"{batch} is a replay with {replayed}; written and decided were {written}. These "
+                "are other rows, and they are not written. If the checkpoint was restored from a "
+                "copy, put back the one that was in use last. If the query computes other rows "
+                f"each time, set '{DOUBT_OPTION}' to '{Caution.ACCEPT.value}'",
             )

@@ -35,8 +35,8 @@ from spark_kafka_source.producer import (
     TransactionStateError,
     generation_of,
 )
+from spark_kafka_source.records.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.pool import Pool
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.sink.guarantee import (
     Attempt,
     Begun,

@@ -10,9 +10,9 @@ from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.options.kinds import TOPIC_NAME, TOPIC_NAMES
 from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.

@@ -7,10 +7,7 @@ import pyarrow as pa
 import pytest
 
 from spark_kafka_source.records.batch import crc32c
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS, fingerprint_of, size_of
-from spark_kafka_source.spark.sink.sending import Sending
-from tests.spark.sink.fake_producer import FakeProducer
-from tests.spark.sink.settings import parsed, values
+from spark_kafka_source.records.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 
 BYTES = pa.binary()
 Rows = list[tuple[Any, Any]]
@@ -24,6 +21,10 @@ def batch(rows: Rows, kind: pa.DataType = BYTES) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
         {"key": pa.array(keys, kind), "value": pa.array(values, kind)}
     )
+
+
+def values(*texts: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(texts)})
 
 
 # -- the definition, in plain Python ---------------------------------------------------------------
@@ -176,11 +177,3 @@ def test_two_bits_that_change_at_like_places(length: int) -> None:
 )
 def test_other_rows_have_another_fingerprint(some: Rows, others: Rows) -> None:
     assert fingerprint_of(batch(some)) != fingerprint_of(batch(others))
-
-
-def test_rows_that_are_written_exactly_once_have_a_fingerprint() -> None:
-    options = parsed(topic="t", deliveryGuarantee="exactly-once")
-    to_send = Sending(FakeProducer(), options, 0)  # type: ignore[arg-type]  # a fake
-    to_send.send(values("a"))
-    to_send.send(values("b"))
-    assert to_send.fingerprint == fingerprint_of(values("a", "b"))
