@@ -112,27 +112,6 @@ class Driver:
     requests.
     """
 
-    # The steps of `commit`, and what the brokers know after each of them:
-    #
-    #   a task:    it begins a transaction, writes its rows, and leaves it open        PREPARED
-    #                               |
-    #   driver:    _list_open       |   open transactions of earlier attempts
-    #              _take_control    v   a new epoch of the control id                  FENCED
-    #              _settle_all          ends what earlier decisions left open
-    #                               |
-    #              is the write decided and settled already? -- yes --> _drop_replay   DROPPED
-    #                               | no                       (a decision without winners)
-    #              _check_winners   v   all open, whole, with enough time left
-    #              _record_decision     the decision, in a transaction of its own
-    #              has the driver stood still meanwhile? -- yes --> aborts the decision, raises
-    #                               | no
-    #              _commit_decision v   from here on it is irrevocable                 DECIDED
-    #              commit_all           EndTxn of each winner (`settle`, if it is late)
-    #              _sweep               aborts the leftovers                           ENDED
-    #
-    # A driver of the second generation that has settled all it decided needs no new epoch: it
-    # begins with `_settle_all`, and lists open transactions in `_check_winners`.
-
     def __init__(self, names: Names, generation: Generation, caution: Caution = _USUAL) -> None:
         self._names, self._generation, self._caution = names, generation, caution
         self._control: ProducerId | None = None
