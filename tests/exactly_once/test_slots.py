@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from spark_kafka_source.exactly_once.leases import Owner
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import KafkaTimeoutError
@@ -14,7 +15,6 @@ from spark_kafka_source.exactly_once.decision import (
     Seen,
     StoredDecision,
 )
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.requests import (
     Answered,

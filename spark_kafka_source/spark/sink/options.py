@@ -7,8 +7,10 @@ from enum import Enum
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.exactly_once import (
+    MOVED_OPTION,
     TIMEOUT_OPTION,
     Caution,
+    Checkpoint,
     ReplayCheck,
     checked_prefix,
 )
@@ -91,6 +93,31 @@ _DOUBTFUL_REPLAYS = Option(
 )
 
 
+def _location(text: str) -> str:
+    """Return a checkpoint's location, spelt as all spellings of the same one.
+
+    It gets into decisions and errors, and so without a URL's user and password. A name alone before
+    `@` may be a container's, as in `abfss://container@account`.
+    """
+    text = re.sub("://[^/@]*:[^@]*@", "://", text.strip())
+    text = re.sub("(?<![:/])//+", "/", text.removeprefix("file:"))
+    return text.rstrip("/") or "/"
+
+
+_A_LOCATION = if_given(parsed("a location", lambda _, text: _location(text)))
+_CHECKPOINT = Option(
+    "checkpointLocation",
+    _A_LOCATION,
+    "Spark's own; an exactly-once query keeps it with its decisions, so that [a copy of it]"
+    "(exactly-once.md) is an error",
+)
+_MOVED_FROM = Option(
+    MOVED_OPTION,
+    _A_LOCATION,
+    "the former `checkpointLocation` of an exactly-once query, if its checkpoint was moved",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
     """All options of a writer. Secret values are `Secret`s."""
@@ -104,6 +131,7 @@ class SinkOptions:
     prefix: str | None = held(_PREFIX)
     transaction_timeout_ms: int | None = held(_TRANSACTION_TIMEOUT)
     caution: Caution = combined(Caution, _REPLAY_CHECK, _DOUBTFUL_REPLAYS)
+    checkpoint: Checkpoint = combined(Checkpoint, _CHECKPOINT, _MOVED_FROM)
 
     def __post_init__(self) -> None:
         """Raise `ConfigurationError` for options that exclude each other."""
@@ -118,6 +146,7 @@ class SinkOptions:
             (_PREFIX, self.prefix is not None),
             (_REPLAY_CHECK, self.caution.check is not Caution().check),
             (_DOUBTFUL_REPLAYS, self.caution.fails),
+            (_MOVED_FROM, self.checkpoint.moved_from is not None),
         ):
             if is_given and not is_exact:
                 raise ConfigurationError(option.name, found, expected)

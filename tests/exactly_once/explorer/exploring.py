@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from spark_kafka_source.exactly_once.leases import Owner
+
 from spark_kafka_source.errors import KafkaError, KafkaTimeoutError
 from spark_kafka_source.exactly_once.decision import (
     BatchId,
@@ -20,7 +22,6 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.driver import Driver
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, OtherDriverError
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.requests import Answered, EndTxn, InitProducerId
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import ProducerId

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from spark_kafka_source.exactly_once.leases import Owner
+
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once.decision import BatchId, Content, Seen
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.exactly_once.worker import look
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
