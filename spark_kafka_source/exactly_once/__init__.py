@@ -37,18 +37,12 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.requests import Steps
     from spark_kafka_source.exactly_once.slots import Slot
     from spark_kafka_source.exactly_once.step_runner import StepRunner
-    from spark_kafka_source.exactly_once.timeouts import (
-        TIMEOUT_OPTION,
-        chosen_timeout_ms,
-        refused_timeout,
-    )
     from spark_kafka_source.exactly_once.worker import Worker
 
 __all__ = [
     "DOUBT_OPTION",
     "MOVED_OPTION",
     "PREFIX_OPTION",
-    "TIMEOUT_OPTION",
     "BatchId",
     "Caution",
     "Checkpoint",
@@ -75,9 +69,7 @@ __all__ = [
     "Winner",
     "Worker",
     "checked_prefix",
-    "chosen_timeout_ms",
     "prefix_of_query",
-    "refused_timeout",
 ]
 
 if not TYPE_CHECKING:
@@ -96,7 +88,6 @@ if not TYPE_CHECKING:
             ),
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
             "replays": "Caution",
-            "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",
             "slots": "Slot",
             "requests": "Steps",
             "step_runner": "StepRunner",

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from spark_kafka_source.exactly_once.leases import Owner
 
 from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.command_line.main import main
@@ -14,7 +15,6 @@ from spark_kafka_source.command_line.transactions import _span
 from spark_kafka_source.errors import KafkaError, error_named
 from spark_kafka_source.exactly_once import Names
 from spark_kafka_source.exactly_once.errors import LateAbortError
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from spark_kafka_source.exactly_once.leases import Owner
+
 from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
 from spark_kafka_source.exactly_once import driver as driver_module
 from spark_kafka_source.exactly_once import settling, slots, worker
@@ -13,7 +15,6 @@ from spark_kafka_source.exactly_once.decision import BatchId, Decision, LastDeci
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Outcome, outcome
 from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.exactly_once.requests import FetchDecisions, InitProducerId, ask
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.producer import ProducerId, is_next
