@@ -58,6 +58,7 @@ from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import committed, found_by_confluent, wait_for_markers
 from tests.exactly_once.query import Query, client_of
 from tests.exactly_once.steps import Step
+from tests.matrix.conftest import OLDEST_KAFKA
 from tests.producer.blocking import BlockingCoordinator
 
 PARTITIONS = 4
@@ -171,7 +172,10 @@ def take(servers: str, transactional_id: str) -> None:
 
 
 def force(kafka: LocalKafka, transactional_id: str) -> None:
-    """Abort a transaction by Kafka's own tool."""
+    """Abort a transaction by Kafka's own tool. The oldest Kafka has only the request for it."""
+    if kafka._version == OLDEST_KAFKA:
+        take(kafka.bootstrap_servers, transactional_id)
+        return
     what = "forceTerminateTransaction", "--transactionalId", transactional_id
     kafka.tool("transactions", *what)
 
@@ -561,6 +565,15 @@ def test_the_log_has_changed(
     assert read(one.client, one.winner) is told
     one.log.fixed_last_stable_offset = 0  # Behind an open transaction it is read another way.
     assert read(one.client, one.winner) is told
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_marker_of_another_one_behind_an_open_transaction(commit: bool, one: InMemory) -> None:
+    one.log.fixed_last_stable_offset = one.place.offset
+    one.log.append_marker(one.winner.producer.producer_id + 1, commit=not commit)
+    assert read(one.client, one.winner) is OPEN
+    one.end(commit=commit)
+    assert read(one.client, one.winner) is (COMMITTED_ if commit else ABORTED_)
 
 
 def test_a_marker_that_is_compacted_away_behind_an_open_transaction(one: InMemory) -> None:
