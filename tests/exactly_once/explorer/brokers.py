@@ -293,7 +293,9 @@ def _ended(brokers: Brokers, transactional_id: str, bumps: int, *, commit: bool)
     if transactional_id == NAMES.control_id:
         return _decided(after) if commit else after._replace(recorded=None)
     offset = _count(brokers, transactional_id)
-    after = after._replace(log=after.log | {Ended(transactional_id, offset, found.producer, commit)})
+    after = after._replace(
+        log=after.log | {Ended(transactional_id, offset, found.producer, commit)}
+    )
     return _read(after, transactional_id, found) if commit and found.rows else after
 
 
@@ -301,9 +303,7 @@ def _decided(brokers: Brokers) -> Brokers:
     assert brokers.recorded is not None
     decided = {each[:3] for each in brokers.recorded.decision.winners}
     decisions = brokers.decisions.after(brokers.recorded)
-    return brokers._replace(
-        recorded=None, decisions=decisions, decided=brokers.decided | decided
-    )
+    return brokers._replace(recorded=None, decisions=decisions, decided=brokers.decided | decided)
 
 
 def _read(brokers: Brokers, transactional_id: str, found: Transaction) -> Brokers:

@@ -90,14 +90,12 @@ class Spark(NamedTuple):
     """How many more faults of each kind may happen."""
     victims: frozenset[Transaction] = frozenset()
     """The transactions that somebody has ended before they were decided."""
+    risky: frozenset[Transaction] = frozenset()
+    """The transactions whose commits come too late: rows of others are lost then. See `_risked`."""
+    has_swallowed: bool = False
     may_lose: bool = False
-    """Whether rows may be lost, with an error. That is so in these cases:
-
-    - a long time has passed amid the ends of a decision, or code has swallowed an error;
-    - somebody has ended a decided transaction after another one of the decision was committed, or
-      while its commit was under way;
-    - somebody has ended a transaction between the driver's look at it and the decision.
-    """
+    """Whether rows may be lost, with an error. That is so once one of a decision's transactions is
+    committed, and another one has ended otherwise; or if the query goes on without an error."""
 
 
 class State(NamedTuple):
@@ -228,7 +226,7 @@ class Explorer:
             for each in _unanswered(self._places[place].requests, answers)
             if isinstance(each, EndTxn) and each.commit and NAMES.is_task_id(each.transactional_id)
         }
-        for text, brokers, spark in _times(state.brokers, state.spark, is_ending=bool(ending)):
+        for text, brokers, spark in _times(state.brokers, state.spark, ending):
             yield text, State(brokers, spark, state.processes)
         for text, brokers, spark in _by_others(state.brokers, state.spark, ending):
             yield text, State(brokers, spark, state.processes)
@@ -244,11 +242,11 @@ class Explorer:
             for text, brokers2, spark2, answer in _answers(brokers, spark, request):
                 all_answers = (*got[:which], answer, *got[which + 1 :])
                 process = self._after(place, all_answers, brokers2.now_ms)
-                if not process[1] and (told := self._places[process[0]].told):
-                    spark2 = _with_told(spark2, told)
-                self._check_result(process[0], spark2)
+                told = () if process[1] else self._places[process[0]].told
+                spark3 = _with_told(spark2, told)
+                self._check_result(process[0], spark3)
                 after = (*processes[:number], process, *processes[number + 1 :])
-                yield (number, text), State(brokers2, spark2, after)
+                yield (number, text), State(brokers2, spark3, after)
 
     def _deaths(self, state: State, number: int) -> Iterator[tuple[Any, State]]:
         """A worker's process dies. Its last requests may still arrive. Another process follows."""
@@ -329,7 +327,7 @@ class Explorer:
         result = self._places[place].result
         if isinstance(result, KafkaError):
             self.outcomes[type(result).__name__] += 1
-        harmless = {"repeated", "turn", "taken", "aborted", "expired"}
+        harmless = {"repeated", "turn", "taken", "aborted"}
         is_alone = len(self._runs) == 1 and self._scenario.faults.keys() <= harmless
         if isinstance(result, OtherDriverError) and is_alone:
             raise WrongError(f"there is no other driver, and: {result}")
@@ -344,7 +342,7 @@ class Explorer:
         If rows may be lost, they may be lost with an error. An error about a checkpoint that was
         put back ends once the last one is there again. One about a copy is the copy's gain.
         """
-        spark = state.spark._replace(reports=frozenset(), faults=(), at=())
+        spark = state.spark._replace(reports=frozenset(), faults=(), at=(), risky=frozenset())
         key = state.brokers, spark
         if key in self._judged:
             return
@@ -439,20 +437,16 @@ def _answers(brokers: Brokers, spark: Spark, request: Any) -> Answers:
         case Happens(fault):
             yield request, brokers, spark, False
             if (less := _less(spark, fault)) is not None:
-                may_lose = spark.may_lose or fault == "swallow"
-                yield ("yes", request), brokers, less._replace(may_lose=may_lose), True
+                yield ("yes", request), brokers, _swallowed(brokers, less, fault), True
         case Produce(transactional_id, producer, row):
             after, answer = model.produce(brokers, transactional_id, producer, row)
             yield (request, answer), after, spark, answer
         case _:
             after, answer = model.ask(brokers, request)
-            newly = {each[:2] for each in after.decided - brokers.decided}
-            may_lose = spark.may_lose or bool(newly & spark.victims)
-            spark2 = spark._replace(may_lose=may_lose)
-            yield (request, answer), after, spark2, answer
-            if (less := _less(spark2, "lost")) is not None:
-                yield (request, "the answer is lost"), after, less, _SILENT
-                yield (request, "lost"), brokers, less._replace(may_lose=spark.may_lose), _SILENT
+            yield (request, answer), after, _risked(brokers, after, spark), answer
+            if (less := _less(spark, "lost")) is not None:
+                yield (request, "the answer is lost"), after, _risked(brokers, after, less), _SILENT
+                yield (request, "lost"), brokers, less, _SILENT
             is_fence = request == InitProducerId(NAMES.control_id)
             if is_fence and (less := _less(spark, "repeated")) is not None:
                 again, answer = model.ask(after, request)
@@ -512,6 +506,8 @@ def _kind(spark: Spark, run_id: str, batch_id: int) -> int:
 
 def _with_told(spark: Spark, texts: tuple[str, ...]) -> Spark:
     """Note of which micro-batches a doubt was told. Raises `WrongError` if there is none."""
+    if not texts:
+        return spark
     if spark.restored is None or spark.restored.kind == SAME:
         raise WrongError(f"nothing is doubtful, and: {texts}")
     # The text of a `BatchId` comes first: "batch 1 of ...".
@@ -550,16 +546,44 @@ def _less(spark: Spark, fault: str) -> Spark | None:
 Happening = Iterator[tuple[str, Brokers, Spark]]
 
 
-def _times(brokers: Brokers, spark: Spark, *, is_ending: bool) -> Happening:
-    """A long time passes, or a broker aborts a transaction that is out of time."""
+def _swallowed(brokers: Brokers, spark: Spark, fault: str) -> Spark:
+    """Return Spark after a fault: once an error is swallowed, the query goes on."""
+    if fault != "swallow":
+        return spark
+    is_late = brokers.now_ms > 0 or any(
+        Outcome.ABORTED in _outcomes(brokers, each) for _, each in brokers.decisions.stored
+    )
+    return spark._replace(has_swallowed=True, may_lose=spark.may_lose or is_late)
+
+
+def _risked(before: Brokers, after: Brokers, spark: Spark) -> Spark:
+    """Return Spark after a request.
+
+    The driver that decides has seen all transactions open. So its commits are risky if somebody has
+    ended one meanwhile.
+    """
+    decided = {each[:2] for each in after.decided - before.decided}
+    if decided & spark.victims:
+        spark = spark._replace(risky=spark.risky | decided)
+    ended = after.log - before.log
+    if any(each.is_committed and (each[0], each.producer) in spark.risky for each in ended):
+        spark = spark._replace(may_lose=True)
+    return spark
+
+
+def _times(brokers: Brokers, spark: Spark, ending: set[Transaction]) -> Happening:
+    """A long time passes, or a broker aborts a transaction that is out of time.
+
+    `ending` are the transactions whose commits are under way.
+    """
     if (less := _less(spark, "long")) is not None:
         half_done = any(
             {Outcome.OPEN, Outcome.COMMITTED} <= _outcomes(brokers, each)
             for _, each in brokers.decisions.stored
         )
-        may_lose = is_ending or half_done or spark.may_lose
-        later = brokers._replace(now_ms=brokers.now_ms + LONG_MS)
-        yield "a long time passes", later, less._replace(may_lose=may_lose)
+        may_lose = half_done or spark.has_swallowed or spark.may_lose
+        less = less._replace(may_lose=may_lose, risky=spark.risky | ending)
+        yield "a long time passes", brokers._replace(now_ms=brokers.now_ms + LONG_MS), less
     for transactional_id, found in brokers.transactions:
         if brokers.is_due(found):
             text = f"{transactional_id} times out"
@@ -586,15 +610,14 @@ def _by_others(brokers: Brokers, spark: Spark, ending: set[Transaction]) -> Happ
                 yield f"{transactional_id} is {fault}", each, harmed if is_open else less
 
 
-def _harmed(
-    brokers: Brokers, spark: Spark, victim: Transaction, ending: set[Transaction]
-) -> Spark:
+def _harmed(brokers: Brokers, spark: Spark, victim: Transaction, ending: set[Transaction]) -> Spark:
     """Return Spark after somebody has ended an open transaction."""
     for _, decision in brokers.decisions.stored:
         transactions = {winner[:2] for winner in decision.winners}
         if victim in transactions:
-            is_seen = Outcome.COMMITTED in _outcomes(brokers, decision)
-            return spark._replace(may_lose=spark.may_lose or is_seen or bool(transactions & ending))
+            may_lose = spark.may_lose or spark.has_swallowed
+            may_lose |= Outcome.COMMITTED in _outcomes(brokers, decision)
+            return spark._replace(may_lose=may_lose, risky=spark.risky | (transactions & ending))
     return spark._replace(victims=spark.victims | {victim})
 
 

@@ -35,6 +35,9 @@ class At(NamedTuple):
     kind: int = SAME
 
 
+_BEFORE = At()
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """Start the next micro-batch of a run, and its first write.
@@ -199,7 +202,7 @@ def _aborted(driver: Any, work: PreparedWrite) -> Any:
         return
 
 
-def worker(run_id: str, task: int, parts: Parts, after: At = At(), life: int = 0) -> Any:
+def worker(run_id: str, task: int, parts: Parts, after: At = _BEFORE, life: int = 0) -> Any:
     """The worker of a run that runs this task of each micro-batch, until an attempt fails.
 
     Its second life is that of a process that follows it.
