@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.decision_store import DecisionStore
     from spark_kafka_source.exactly_once.driver import PreparedWrite
     from spark_kafka_source.exactly_once.errors import (
-        CHECK_OPTION,
         DOUBT_OPTION,
         DecidedRowsLostError,
         DoubtfulReplayError,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
         checked_prefix,
         prefix_of_query,
     )
-    from spark_kafka_source.exactly_once.replays import Caution, ReplayCheck
+    from spark_kafka_source.exactly_once.replays import Caution
     from spark_kafka_source.exactly_once.requests import Steps
     from spark_kafka_source.exactly_once.slots import Slot
     from spark_kafka_source.exactly_once.step_runner import StepRunner
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.worker import Worker
 
 __all__ = [
-    "CHECK_OPTION",
     "DOUBT_OPTION",
     "MOVED_OPTION",
     "PREFIX_OPTION",
@@ -67,7 +65,6 @@ __all__ = [
     "PrefixInUseError",
     "PrefixIsGroupError",
     "PreparedWrite",
-    "ReplayCheck",
     "ReplayDiffersError",
     "Seen",
     "Slot",
@@ -93,12 +90,12 @@ if not TYPE_CHECKING:
             "decision_store": "DecisionStore",
             "driver": "PreparedWrite",
             "errors": (
-                "CHECK_OPTION DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
+                "DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
-            "replays": "Caution ReplayCheck",
+            "replays": "Caution",
             "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",
             "slots": "Slot",
             "requests": "Steps",

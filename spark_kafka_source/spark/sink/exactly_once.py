@@ -4,7 +4,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
@@ -17,7 +17,6 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     PreparedWrite,
-    ReplayCheck,
     Slot,
     StepRunner,
     Steps,
@@ -36,8 +35,8 @@ from spark_kafka_source.producer import (
     TransactionStateError,
     generation_of,
 )
+from spark_kafka_source.records.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.pool import Pool
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.sink.guarantee import (
     Attempt,
     Begun,
@@ -52,6 +51,7 @@ from spark_kafka_source.spark.sink.run_workers import Writing, run_workers
 
 logger = logger_of(__name__)
 
+_ANY_CHECKPOINT = Checkpoint()
 # Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
@@ -92,8 +92,8 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
     """The id of a plain batch's write, in place of a run's id."""
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
-    caution: Caution = field(default_factory=Caution)
-    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    caution: Caution = Caution.WARN
+    checkpoint: Checkpoint = _ANY_CHECKPOINT
 
     @classmethod
     def of(cls, options: SinkOptions) -> "ExactlyOnce":
@@ -235,16 +235,11 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
             if batch is None:
                 commits.end_all(prepared)
                 return
-            content = self._content(written)
-            if not prepared:
-                commits.commit_nothing(batch, content, self.write, self.checkpoint)
-            else:
-                seen = frozenset(task.seen for task in written if task.prepared is not None)
-                commits.commit(
-                    PreparedWrite(
-                        batch, tuple(prepared), seen, content, self.write, self.checkpoint
-                    )
-                )
+            seen = frozenset(task.seen for task in written if task.prepared is not None)
+            content = _content(written)
+            commits.commit(
+                PreparedWrite(batch, tuple(prepared), seen, content, self.write, self.checkpoint)
+            )
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -292,13 +287,14 @@ class ExactlyOnce(Guarantee["BegunTransaction"]):
         names, run_id = self._names(attempt), attempt.run_id or self.write_id
         return _Committing(self.config.client, names, run_id, generation, self.caution)
 
-    def _content(self, written: Sequence[Written]) -> Content:
-        """Return the amount of all rows. A task without rows has no fingerprint."""
-        rows = sum(task.row_count for task in written)
-        size = sum(task.byte_count for task in written)
-        if self.caution.check is not ReplayCheck.CONTENTS:
-            return Content(rows, size)
-        return Content(rows, size, sum(task.fingerprint or 0 for task in written) % FINGERPRINTS)
+
+def _content(written: Sequence[Written]) -> Content:
+    """Return the amount of all rows."""
+    return Content(
+        sum(task.row_count for task in written),
+        sum(task.byte_count for task in written),
+        sum(task.fingerprint for task in written) % FINGERPRINTS,
+    )
 
 
 def _prepared(written: Sequence[Written]) -> list[PreparedTransaction]:

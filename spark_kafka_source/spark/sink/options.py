@@ -7,9 +7,9 @@ from enum import Enum
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.exactly_once import (
+    DOUBT_OPTION,
     TIMEOUT_OPTION,
     Caution,
-    ReplayCheck,
     checked_prefix,
 )
 from spark_kafka_source.logs import logger_of
@@ -19,7 +19,6 @@ from spark_kafka_source.options.declaration import (
     Options,
     Settings,
     Use,
-    combined,
     for_use,
     held,
     options_of,
@@ -79,15 +78,10 @@ _TRANSACTION_TIMEOUT = Option(
     if_given(int64(60_000, minimum=1)),
     "how long a micro-batch's transactions may be open; the default is 15 minutes, or less",
 )
-_REPLAY_CHECK = Option(
-    "replayCheck",
-    one_of(ReplayCheck.ROWS.value, {each.value: each for each in ReplayCheck}),
-    "by what a micro-batch that runs again is compared with what is [written](exactly-once.md)",
-)
 _DOUBTFUL_REPLAYS = Option(
-    "doubtfulReplays",
-    one_of("warn", {"warn": False, "fail": True}),
-    "what is done if nobody can tell whether rows would be missing or doubled",
+    DOUBT_OPTION,
+    one_of(Caution.WARN.value, {each.value: each for each in Caution}),
+    "what is done if rows [may be missing or doubled](exactly-once.md)",
 )
 
 
@@ -103,7 +97,7 @@ class SinkOptions:
     guarantee: DeliveryGuarantee = held(_GUARANTEE)
     prefix: str | None = held(_PREFIX)
     transaction_timeout_ms: int | None = held(_TRANSACTION_TIMEOUT)
-    caution: Caution = combined(Caution, _REPLAY_CHECK, _DOUBTFUL_REPLAYS)
+    caution: Caution = held(_DOUBTFUL_REPLAYS)
 
     def __post_init__(self) -> None:
         """Raise `ConfigurationError` for options that exclude each other."""
@@ -116,8 +110,7 @@ class SinkOptions:
         expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
         for option, is_given in (
             (_PREFIX, self.prefix is not None),
-            (_REPLAY_CHECK, self.caution.check is not Caution().check),
-            (_DOUBTFUL_REPLAYS, self.caution.fails),
+            (_DOUBTFUL_REPLAYS, self.caution is not Caution.WARN),
         ):
             if is_given and not is_exact:
                 raise ConfigurationError(option.name, found, expected)

@@ -126,8 +126,8 @@ class WrongError(Exception):
 def ask(brokers: Brokers, request: Request) -> tuple[Brokers, Any]:
     """Return the brokers after a request, and its answer, which may be a `KafkaError`."""
     match request:
-        case ListTransactions():
-            return brokers, () if getattr(request, "committed", False) else open_ids(brokers)
+        case ListTransactions(committed):  # No decision is ever forgotten here.
+            return brokers, () if committed else open_ids(brokers)
         case DescribeTransactions(ids):
             return brokers, Answer((each, _described(each, brokers.find(each))) for each in ids)
         case ReadOutcomes(winners):

@@ -594,12 +594,14 @@ def _by_others(brokers: Brokers, spark: Spark, ending: set[Transaction]) -> Happ
     """Somebody else ends a transaction or takes its id, or its coordinator forgets it."""
     for fault in _BY_OTHERS:
         less = _less(spark, fault)
-        for transactional_id, found in brokers.transactions if less is not None else ():
+        if less is None:
+            continue
+        for transactional_id, found in brokers.transactions:
             harmed = _harmed(brokers, less, (transactional_id, found.producer), ending)
             is_open, is_task = found.state == "Ongoing", NAMES.is_task_id(transactional_id)
             after = []
             if fault == "taken" and is_task:
-                after = [model.take(brokers, transactional_id, commits=each) for each in (0, 1)]
+                after = [model.take(brokers, transactional_id, commits=x) for x in (True, False)]
             if fault == "terminated" and is_open:
                 after = [model.take(brokers, transactional_id)]
             if fault == "aborted" and is_open and is_task:

@@ -15,13 +15,18 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Found, by_coordinator, is_open
-from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.requests import FetchDecisions, InitProducerId, ask, end_each
+from spark_kafka_source.exactly_once.requests import (
+    DescribeTransactions,
+    FetchDecisions,
+    InitProducerId,
+    ask,
+    end_each,
+)
 from spark_kafka_source.exactly_once.slots import Slot
-from spark_kafka_source.producer import ProducerId, is_next
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer import brokers as model
-from tests.exactly_once.explorer.brokers import NAMES, Brokers
+from tests.exactly_once.explorer.brokers import Brokers
 from tests.exactly_once.explorer.exploring import Scenario
 from tests.exactly_once.explorer.spark import TASKS, NumberedSlots
 
@@ -41,14 +46,6 @@ class FencesWithoutCheck(Driver):
 
     def _check_control(self, *_: Any) -> None:
         pass
-
-
-class ComparesEpochs(Driver):
-    """It takes its own fence for another driver's, if that is repeated."""
-
-    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
-        if not all(is_next(each.control, control) for each in prepared_write.seen):
-            raise OtherDriverError(NAMES.prefix, "the epoch")
 
 
 class ReadsBeforeItFences(Driver):
@@ -121,7 +118,8 @@ class SparesOneWrite(Driver):
 class RemembersOneWrite(Driver):
     """It takes the last decision for that of each write."""
 
-    def _replayed(self, decisions: LastDecisions, batch: BatchId, *_: Any) -> Decision | None:
+    def _replayed(self, decisions: LastDecisions, replay: PreparedWrite) -> Decision | None:
+        batch = replay.batch
         found = [each for _, each in decisions.latest() if each.batch.batch_id == batch.batch_id]
         return found[-1] if found and found[-1].batch != batch else None
 
@@ -160,12 +158,14 @@ class GoesOnUnasked(NumberedSlots):
 
 def same_ids(*arguments: Any) -> NumberedSlots:
     """The slots of all processes of a run, with the same ids."""
-    return NumberedSlots(*arguments[:-1], 0)
+    names, space, generation, _ = arguments
+    return NumberedSlots(names, space, generation, 0)
 
 
 def ids_of_the_dead(*arguments: Any) -> NumberedSlots:
     """The slots of a process that takes the ids of the one before it."""
-    return NumberedSlots(*arguments[:-1], arguments[-1] % TASKS)
+    names, space, generation, process = arguments
+    return NumberedSlots(names, space, generation, process % TASKS)
 
 
 def ends_nothing(_: Any) -> Any:
@@ -182,8 +182,8 @@ def by_later(brokers: Brokers, winner: Winner) -> Found:
 
 def by_state(brokers: Brokers, winner: Winner) -> Found:
     """The outcome by the coordinator's word alone."""
-    _, states = model.ask(brokers, model.DescribeTransactions((winner.transactional_id,)))
-    state = states[winner.transactional_id]
+    transactional_id = winner.transactional_id
+    state = model.ask(brokers, DescribeTransactions((transactional_id,)))[1][transactional_id]
     if is_open(winner, state):
         return Found(Outcome.OPEN, state)
     return Found(by_coordinator(winner, state))
@@ -217,9 +217,6 @@ AB = ("a", "b")
 MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
-    ),
-    "only epochs are compared": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"repeated": 1}), {"driver": ComparesEpochs}
     ),
     "the last decision is read before the fence": Mutant(
         Scenario(SECOND, runs=2, batches=1), {"driver": ReadsBeforeItFences}
