@@ -95,6 +95,8 @@ class Brokers(NamedTuple):
     """The rows that readers of committed records see."""
     decided: frozenset[tuple[str, ProducerId, int]] = frozenset()
     """All transactions that were ever decided, with their starts."""
+    broken: frozenset[tuple[str, ProducerId]] = frozenset()
+    """Those that are aborted in their partitions, and their coordinators do not know."""
 
     def find(self, transactional_id: str) -> Transaction | None:
         """Return the last transaction of an id."""
@@ -157,7 +159,7 @@ def outcome_of(brokers: Brokers, winner: Winner) -> Found:
     """Return what a coordinator says of a transaction that is open, else what the log says."""
     state = _described(winner.transactional_id, brokers.find(winner.transactional_id))
     if is_open(winner, state):
-        return Found(Outcome.OPEN, state)
+        return Found(Outcome.BROKEN if winner[:2] in brokers.broken else Outcome.OPEN, state)
     assert winner.place is not None
     here = winner.transactional_id, winner.place.offset, winner.producer
     (is_committed,) = (each.is_committed for each in brokers.log if each[:3] == here)
@@ -204,6 +206,13 @@ def abort(brokers: Brokers, transactional_id: str) -> Brokers:
     found = brokers.find(transactional_id)
     assert found is not None
     return _end(brokers, transactional_id, found.producer, commit=False)[0]
+
+
+def break_(brokers: Brokers, transactional_id: str) -> Brokers:
+    """Let somebody abort an open transaction at the leaders of its partitions."""
+    found = brokers.find(transactional_id)
+    assert found is not None
+    return brokers._replace(broken=brokers.broken | {(transactional_id, found.producer)})
 
 
 def forget(brokers: Brokers, transactional_id: str) -> Brokers:
@@ -293,10 +302,10 @@ def _ended(brokers: Brokers, transactional_id: str, bumps: int, *, commit: bool)
     if transactional_id == NAMES.control_id:
         return _decided(after) if commit else after._replace(recorded=None)
     offset = _count(brokers, transactional_id)
-    after = after._replace(
-        log=after.log | {Ended(transactional_id, offset, found.producer, commit)}
-    )
-    return _read(after, transactional_id, found) if commit and found.rows else after
+    is_read = commit and (transactional_id, found.producer) not in brokers.broken
+    ended = Ended(transactional_id, offset, found.producer, is_read)
+    after = after._replace(log=after.log | {ended})
+    return _read(after, transactional_id, found) if is_read and found.rows else after
 
 
 def _decided(brokers: Brokers) -> Brokers:

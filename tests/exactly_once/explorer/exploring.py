@@ -62,7 +62,7 @@ _PLAIN = {int, str, bool, type(None)}
 _SILENT = KafkaTimeoutError("no answer")
 _OPEN = object()
 """In place of an answer that has not come."""
-_BY_OTHERS = ("taken", "terminated", "aborted", "expired")
+_BY_OTHERS = ("taken", "terminated", "aborted", "broken", "expired")
 _TOLD: list[str] = []
 """The doubts that the process that runs now has told since its last request."""
 
@@ -143,8 +143,8 @@ class Scenario:
     from one micro-batch before, and perhaps other rows after it.
 
     Others do the rest: an id is `taken` by a producer with transactions of its own, an open
-    transaction is `terminated` (its epoch is fenced) or `aborted` with its own epoch, and an id
-    has `expired`."""
+    transaction is `terminated` (its epoch is fenced), `aborted` with its own epoch, or `broken` (it
+    is aborted in its partition, and its coordinator does not know), and an id has `expired`."""
     timeout_bumps: int = 1
     most_states: int = 10_000_000
 
@@ -606,6 +606,8 @@ def _by_others(brokers: Brokers, spark: Spark, ending: set[Transaction]) -> Happ
                 after = [model.take(brokers, transactional_id)]
             if fault == "aborted" and is_open and is_task:
                 after = [model.abort(brokers, transactional_id)]
+            if fault == "broken" and is_open and is_task:
+                after = [model.break_(brokers, transactional_id)]
             if fault == "expired" and not is_open:
                 after = [model.forget(brokers, transactional_id)]
             for each in after:

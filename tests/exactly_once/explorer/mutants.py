@@ -15,6 +15,7 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Found, by_coordinator, is_open
+from spark_kafka_source.exactly_once.errors import ReplayDiffersError
 from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     FetchDecisions,
@@ -207,8 +208,10 @@ def commit_blindly(_: Any, outcomes: Any, winners: Any) -> Any:
     return outcomes | dict.fromkeys(asked, Outcome.COMMITTED)
 
 
-def nothing_compared(*_: Any) -> None:
-    """Whatever a replay has, it counts as written."""
+def compare_counts(_: Any, names: Any, decided: Decision, batch: BatchId, replayed: Any) -> None:
+    """As many rows count as the same rows."""
+    if replayed[:2] != decided.content[:2]:
+        raise ReplayDiffersError(names.prefix, batch, decided.content, replayed)
 
 
 _ONE = Scenario(SECOND, runs=1, batches=2)
@@ -272,9 +275,9 @@ MUTANTS = {
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
         patches=[patch.object(settling, "is_soon_over", not_urgent)],
     ),
-    "a replay is not compared": Mutant(
+    "only the counts of a replay are compared": Mutant(
         Scenario(SECOND, runs=1, batches=1, written=1, faults={"restored": 1}),
-        patches=[patch.object(replays.Caution, "compare", nothing_compared)],
+        patches=[patch.object(replays.Caution, "compare", compare_counts)],
     ),
     "checkpoints are not compared": Mutant(
         Scenario(SECOND, runs=1, copies=1, written=1, batches=2),

@@ -156,6 +156,13 @@ def test_two_runs_with_two_writes(generation: Generation) -> None:
     Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
 
 
+@BOTH
+def test_an_abort_in_one_partition_before_the_commit_is_the_limit(generation: Generation) -> None:
+    """Coordinators know nothing of it, and the driver asks no leader: the loss is silent."""
+    with pytest.raises(FoundError, match="rows are missing"):
+        Explorer(Scenario(generation, runs=1, batches=1, faults={"broken": 1})).explore()
+
+
 def _how_long(scenario: Scenario) -> pytest.MarkDecorator:
     if scenario.runs == 1:
         return pytest.mark.slow
