@@ -377,7 +377,7 @@ def test_the_decided_rows_are_deleted(
     real.kafka.delete_records(ends)
     query.written.clear()
     ids = tuple(each.transactional_id for each in winners)
-    query.caution = Caution(fails=True)
+    query.caution = Caution.FAIL
     run = query.start()
     winners = run.write(batch_id)
     if not taken:
@@ -392,7 +392,7 @@ def test_the_decided_rows_are_deleted(
             assert raised.value.found == {UNKNOWN: ids}
         else:
             assert "no longer in the log, so that nobody knows" in str(raised.value)
-            query.caution = Caution()
+            query.caution = Caution.WARN
             run = query.start()
             run.commit(batch_id, run.write(batch_id))
             assert "no longer in the log, so that nobody knows" in caplog.text

@@ -308,7 +308,7 @@ def test_a_topic_of_a_column_is_made_again_amid_a_micro_batch(
     lost.written.clear()
     for fails in (True, False):
         for each in writes:
-            each.query.caution = Caution(fails=fails)
+            each.query.caution = Caution.FAIL if fails else Caution.WARN
         runs = start(writes)
         with runs[0].driver() as driver:
             replayed = [write_to_all(runs, 1)]

@@ -72,7 +72,7 @@ from tests.spark.test_outage import OF_CLIENTS, outage
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 THIRD_RUN = "33333333-3333-4333-8333-333333333333"
 IN_STREAM = Attempt(3, 0, "q", RUN, 7)
-SEEN = Seen(ProducerId(7, 0))
+SEEN = Seen({DecisionId(BatchId("q", RUN, 6), 0, "t")})
 TRANSACTION = PreparedTransaction(f"pykafka-q.{RUN}.3.0", ProducerId(1000, 0))
 WRITTEN = Written(IN_STREAM, 1, 1, TRANSACTION, seen=SEEN)
 BATCH = BatchId("q", RUN, 7)
@@ -236,9 +236,7 @@ def test_a_task_tells_what_its_process_saw(
     assert write(found, replace(IN_STREAM, batch_id=8), "b").seen == first.seen
     be_a_new_process()
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
-    control = broker.cluster.transactions["pykafka-q.control"]
-    assert other.seen.control == (control.producer_id, control.epoch)
-    assert other.seen.decisions == {DecisionId(BATCH, 0, "t")}
+    assert other.seen == {DecisionId(BATCH, 0, "t")}
     is_second = bool(broker.cluster.features)
     assert other.generation is (Generation.SECOND if is_second else Generation.FIRST)
 

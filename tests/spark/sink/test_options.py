@@ -109,7 +109,7 @@ EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 
 def test_rows_are_written_at_least_once_unless_told_otherwise() -> None:
     assert parsed().guarantee is DeliveryGuarantee.AT_LEAST_ONCE
-    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, None)
+    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, 900_000)
 
 
 def test_exactly_once_is_understood() -> None:
