@@ -136,7 +136,7 @@ def test_all_that_is_known_for_programs(query: Query, run: Command, documents: D
             {"topic": "orders", "partition": 2},
         ],
         "query": None,
-        "run": None,
+        "run": "r",
         "batch": None,
         "last_batch": None,
         "task": 0,
@@ -156,11 +156,11 @@ def test_only_transactions_in_the_given_states_are_listed(
     assert run("list", "--json", "--state", "CompleteCommit", "--state", "CompleteAbort") == 0
     found = documents()
     assert [each["transaction"] for each in found] == [
+        "billing.control",
         "billing.r.0.0",
         "billing.r.0.1",
-        "billing.control",
     ]
-    assert [each["decided"] for each in found] == [True, True, None]
+    assert [each["decided"] for each in found] == [None, True, True]
     assert {each["open"] for each in found} == {None}
 
 
@@ -204,6 +204,7 @@ def test_one_in_full(query: Query, run: Command, capsys: Shown) -> None:
         "open:        1m01s",
         "left:        13m59s",
         "query:       q",
+        "run:         r",
         "last batch:  0",
         "task:        0",
         "attempt:     0",
@@ -253,7 +254,9 @@ def test_partitions_that_may_not_be_asked_are_named_all_the_same(
 def test_an_abort_is_shown_before_it_is_done(
     broker: MemoryBroker, query: Query, run: Command, capsys: Shown
 ) -> None:
-    (prepared,) = started(query).write(0, 1)
+    of_query = started(query)
+    of_query.commit(0, of_query.write(0))
+    (prepared,) = of_query.write(1, 1)
     assert run("abort", *naming(prepared)) == 0
     assert "Nothing was aborted: this was a dry run; add --execute" in capsys.readouterr().err
     assert state(broker, prepared) == "Ongoing"
@@ -305,7 +308,7 @@ def test_an_abort_that_comes_too_late_says_what_it_has_done(
     assert run("abort", *naming(prepared), "--execute", "--json") == 1
     (found,) = documents()
     names = ("state", "aborted", "decided", "batch", "query", "run", "note")
-    of_batch = (True, 0, "q", "r") if is_told else (None, None, None, None)
+    of_batch = (True, 0, "q", "r") if is_told else (None, None, None, "r")
     assert tuple(found[name] for name in names) == ("PrepareAbort", True, *of_batch, note)
 
 

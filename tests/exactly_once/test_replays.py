@@ -141,19 +141,6 @@ def test_no_doubt(
     in_memory.judge()
 
 
-def test_a_decision_of_version_0_2_0_does_not_say_its_rows(
-    in_memory: Trial, caplog: pytest.LogCaptureFixture
-) -> None:
-    trial = in_memory
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    assert "its decision does not say how many rows it had (version 0.2.0 made it)" in caplog.text
-    run.commit(1, run.write(1), content=Content(6, 60))
-    trial.judge()
-
-
 # -- two writes of a micro-batch under one prefix --------------------------------------------------
 
 

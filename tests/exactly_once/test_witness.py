@@ -707,7 +707,6 @@ ODD: dict[str, tuple[Callable[[InMemory, FetchRequest], FetchResponse], type[Kaf
     "corrupt": (lambda one, _: corrupt(one), CorruptRecordError),
     "a short key": (with_a_short_key, ProtocolError),
     "an error": (lambda _, __: FetchResponse(error_code=-1), KafkaTimeoutError),
-    "empty": (lambda one, _: answer(one), KafkaTimeoutError),
     "endless": (endless, KafkaTimeoutError),
 }
 
@@ -722,3 +721,12 @@ def test_a_leader_that_answers_oddly(odd: str, one: InMemory) -> None:
     with pytest.raises(error):
         judged(one.client, one.winner)
     assert time.monotonic() - began < IN_TIME_SECONDS
+
+
+def test_where_the_log_shows_no_end_the_coordinators_word_counts(one: InMemory) -> None:
+    """As for a partition without a leader, to which a coordinator writes no marker."""
+    one.end()
+    one.broker.control(FetchRequest, lambda _: answer(one), times=None)
+    assert judged(one.client, one.winner) is Outcome.COMMITTED
+    with pytest.raises(KafkaTimeoutError, match="the log has no end of it"):
+        judged(one.client, one.winner._replace(started_at_ms=1))
