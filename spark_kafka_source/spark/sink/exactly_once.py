@@ -1,6 +1,7 @@
 """The exactly-once guarantee: each attempt writes in a transaction that the driver ends."""
 
 import os
+import re
 import threading
 import uuid
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,7 @@ _LAST_WORDS_SECONDS = 5.0
 _MARK_TIMEOUT_MS = 1_000
 _MARKING_MS = 5_000
 _MOST_RUNS = 64
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _REFUSALS = {
     "INVALID_PRODUCER_EPOCH",
     "INVALID_PRODUCER_ID_MAPPING",
@@ -173,7 +175,7 @@ class BegunTransaction(Begun):
         written = replace(
             written, prepared=prepared, seen=worker.seen, generation=worker.generation
         )
-        return Begun.end(self, written)
+        return super().end(written)
 
     def give_up(self) -> None:
         """Abort the transaction, so that no reader waits for it; after 5 s leave it to time out."""
@@ -182,7 +184,7 @@ class BegunTransaction(Begun):
         thread = threading.Thread(target=self._abort, name="aborting", daemon=True)
         thread.start()
         thread.join(_LAST_WORDS_SECONDS)
-        Begun.give_up(self)
+        super().give_up()
 
     def _abort(self) -> None:
         try:
@@ -308,19 +310,12 @@ def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:
     if attempt.query_id is None or known_id is None:
         known = f"the query is {attempt.query_id}, and the micro-batch {known_id}"
         raise UnknownBatchError(f"Spark tells a task too little to write exactly once: {known}")
-    if attempt.run_id is None or not _is_uuid(attempt.run_id):
+    if attempt.run_id is None or not re.fullmatch(_UUID, attempt.run_id):
         raise UnknownBatchError(
             f"The job group is {attempt.run_id!r}, where Spark has the id of the query's run, "
             "which writing exactly once needs: do not call 'setJobGroup' within foreachBatch"
         )
     return BatchId(attempt.query_id, attempt.run_id, known_id)
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
 
 
 Committing = tuple[Run, Generation, Caution]

@@ -130,6 +130,20 @@ def default(spark: SparkSession) -> Iterator[Any]:
     spark.conf.set(name, before or "")
 
 
+def test_a_query_whose_decisions_name_no_location_goes_on(pipeline: Pipeline, default: Any) -> None:
+    """As after an upgrade. From then on they name it."""
+    default(pipeline.at("c"))
+    lines = pipeline.spark.readStream.text(str(pipeline.files)).writeStream.queryName("q")
+    options = to(pipeline.target, deliveryGuarantee="exactly-once")
+    assert ended(lines.format("pykafka").options(**options)) == ""
+    for name in ("2", "3"):
+        pipeline.has(name, name)
+        shutil.copytree(pipeline.directory / "c", pipeline.directory / f"before-{name}")
+        assert pipeline.run(pipeline.at("c/q")) == ""
+    assert "a copy?" in pipeline.run(pipeline.at("before-3/q"))
+    assert texts(pipeline.target) == ["2", "3", "a1", "a1"]
+
+
 def test_where_spark_tells_no_location_nothing_is_compared(
     pipeline: Pipeline, default: Any, spark: SparkSession
 ) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,8 +63,9 @@ from spark_kafka_source.spark.sink.exactly_once import (
 )
 from spark_kafka_source.spark.sink.guarantee import Attempt, Written
 from spark_kafka_source.spark.sink.writer import KafkaWriter
-from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory import Action, Answer, MemoryBroker
 from tests.exactly_once.steps import Step, SteppedRunner
+from tests.forking import forking, in_child
 from tests.producer.writing import committed_values
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
@@ -305,6 +307,18 @@ def test_two_processes_never_share_an_id(
         be_a_new_process()
         write(found, IN_STREAM, "a")
     assert list(states(broker).values()) == ["Ongoing"] * 3
+
+
+@forking
+def test_a_child_of_a_fork_never_has_an_id_of_its_parent(broker: MemoryBroker) -> None:
+    """Under one id, producer and sequence brokers would drop the rows of one of the two."""
+    found, following = guarantee(broker), replace(IN_STREAM, batch_id=8)
+    commit(broker, write(found, IN_STREAM, "a"))
+    of_child = in_child(lambda: write(found, following, "b"))
+    of_parent = write(found, following, "c")
+    assert prepared(of_child).transactional_id != prepared(of_parent).transactional_id
+    commit(broker, of_child, of_parent)
+    assert committed_values(broker.cluster.topics["t"].logs[0]) == [b"a", b"b", b"c"]
 
 
 def test_after_an_error_the_next_task_begins_anew(broker: MemoryBroker) -> None:
@@ -672,3 +686,19 @@ def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, Fak
         guarantee().commit([WRITTEN], batch_id)
     ((_, found),) = made
     assert len(found.calls) == 3
+
+
+def test_after_an_error_a_driver_begins_without_memory(broker: MemoryBroker) -> None:
+    """Code in foreachBatch may swallow the error and go on."""
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    answers: dict[int, list[Answer]] = {
+        8: [denied],  # The end of the decision.
+        10: [Action.HANDLE, denied],  # The end of the one transaction.
+    }
+    for batch_id in range(7, 12):
+        written = write(guarantee(broker), replace(IN_STREAM, batch_id=batch_id), f"{batch_id}")
+        for answer in answers.get(batch_id, ()):
+            broker.control(EndTxnRequest, answer)
+        with pytest.raises(KafkaError) if batch_id in answers else nullcontext():
+            commit(broker, written)
+    assert committed_values(broker.cluster.topics["t"].logs[0]) == [b"7", b"9", b"10", b"11"]
