@@ -7,6 +7,7 @@ a process does next is found by running its steps again with the answers so far.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -421,8 +422,9 @@ def _plain(value: Any) -> Any:
 
 def _ghost(requests: tuple[Any, ...]) -> Any:
     """The requests that a process has sent before its end."""
-    if requests:
-        yield requests
+    with suppress(KafkaError):
+        if requests:
+            yield requests
 
 
 Answers = Iterator[tuple[Any, Brokers, Spark, Any]]
@@ -508,7 +510,9 @@ def _with_told(spark: Spark, texts: tuple[str, ...]) -> Spark:
     """Note of which micro-batches a doubt was told. Raises `WrongError` if there is none."""
     if not texts:
         return spark
-    if spark.restored is None or spark.restored.kind == SAME:
+    if not {OTHER, MORE} & {at.kind for _, at in spark.at}:
+        if spark.has_swallowed:  # Perhaps nothing has ever been decided.
+            return spark
         raise WrongError(f"nothing is doubtful, and: {texts}")
     # The text of a `BatchId` comes first: "batch 1 of ...".
     return spark._replace(told=spark.told | {int(each.split()[1]) for each in texts})
@@ -652,6 +656,8 @@ def _logged(brokers: Brokers, spark: Spark, log: LogCommit) -> Spark:
     if is_copy(run_id) and spark.copied is not None:
         spark = spark._replace(copied=(spark.copied[0], max(spark.copied[1], at.batch_id)))
     else:
+        if spark.restored is not None and spark.logged < spark.restored.batch_id < at.batch_id:
+            spark = spark._replace(restored=None)  # A run that is still alive goes on without it.
         spark = spark._replace(logged=max(spark.logged, at.batch_id))
     spark = spark._replace(swallowed=unwritten)
     # What was put back had been written before. A run that is still alive knows nothing of it.
