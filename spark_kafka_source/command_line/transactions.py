@@ -11,9 +11,9 @@ from spark_kafka_source.admin.transactions import OPEN, describe_transactions, l
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Names, checked_prefix
 from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import LateAbortError
+from spark_kafka_source.exactly_once.names import Names, checked_prefix
 from spark_kafka_source.exactly_once.repair import (
     Finished,
     TaskTransaction,

@@ -11,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_kafka_source.exactly_once import BatchId, Content, Decision, Names, Winner
 from spark_kafka_source.exactly_once.decision import (
     NO_TOPIC_ID,
+    BatchId,
+    Content,
+    Decision,
     LastDecisions,
     NoDecisionError,
     Part,
     StoredDecision,
+    Winner,
     joined,
 )
 from spark_kafka_source.exactly_once.decision_store import _last_of_each
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.producer import Place, PreparedTransaction, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 

@@ -8,9 +8,12 @@ import pytest
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.exactly_once import OtherDriverError, PrefixInUseError
 from spark_kafka_source.exactly_once.decision_store import DecisionStore
-from spark_kafka_source.exactly_once.errors import DecidedTransactionError
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    OtherDriverError,
+    PrefixInUseError,
+)
 from spark_kafka_source.exactly_once.repair import abort_undecided, finish
 from spark_kafka_source.exactly_once.requests import Confirmed
 from spark_kafka_source.net import Deadline

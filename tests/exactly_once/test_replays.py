@@ -5,14 +5,14 @@ import logging
 import pytest
 
 from spark_kafka_source.admin import KafkaAdmin
-from spark_kafka_source.exactly_once import (
-    Caution,
-    Content,
+from spark_kafka_source.exactly_once.decision import Content
+from spark_kafka_source.exactly_once.errors import (
     DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
     ReplayDiffersError,
 )
+from spark_kafka_source.exactly_once.replays import Caution
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import ROWS, Run

@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.exactly_once import StepRunner, step_runner
+from spark_kafka_source.exactly_once import step_runner
 from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     EndTxn,
@@ -17,7 +17,7 @@ from spark_kafka_source.exactly_once.requests import (
     ask,
     end_each,
 )
-from spark_kafka_source.exactly_once.step_runner import Clock
+from spark_kafka_source.exactly_once.step_runner import Clock, StepRunner
 from spark_kafka_source.producer import Generation, ProducerFencedError, ProducerId
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from spark_kafka_source.testing.memory import MemoryBroker

@@ -21,15 +21,11 @@ from spark_kafka_source.errors import (
     ProtocolError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    Caution,
-    DecidedRowsLostError,
-    DoubtfulReplayError,
-    Names,
-    Winner,
-)
-from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.decision import Outcome, Winner
 from spark_kafka_source.exactly_once.endings import Transactions
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, DoubtfulReplayError
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.witness import found_in_log
 from spark_kafka_source.producer import Place, PreparedTransaction
 from spark_kafka_source.protocol.messages.fetch import (

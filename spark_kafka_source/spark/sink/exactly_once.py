@@ -16,20 +16,15 @@ from spark_kafka_source.errors import (
     LocalError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    BatchId,
-    Caution,
-    Commits,
-    Content,
-    Names,
-    PreparedWrite,
-    Slot,
-    StepRunner,
-    Steps,
-    Worker,
-    prefix_of_query,
-)
-from spark_kafka_source.exactly_once.requests import DescribeTransactions, ask
+from spark_kafka_source.exactly_once.committing import Commits
+from spark_kafka_source.exactly_once.decision import BatchId, Content
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.names import Names, prefix_of_query
+from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.requests import DescribeTransactions, Steps, ask
+from spark_kafka_source.exactly_once.slots import Slot
+from spark_kafka_source.exactly_once.step_runner import StepRunner
+from spark_kafka_source.exactly_once.worker import Worker
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.producer import (
     Generation,

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Seen
+from spark_kafka_source.exactly_once.decision import Seen
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,

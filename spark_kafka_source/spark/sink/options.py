@@ -6,13 +6,10 @@ from enum import Enum
 
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.exactly_once import (
-    DOUBT_OPTION,
-    MOVED_OPTION,
-    Caution,
-    Checkpoint,
-    checked_prefix,
-)
+from spark_kafka_source.exactly_once.checks import MOVED_OPTION, Checkpoint
+from spark_kafka_source.exactly_once.errors import DOUBT_OPTION
+from spark_kafka_source.exactly_once.names import checked_prefix
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.options.declaration import (

@@ -17,17 +17,12 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    BatchId,
-    Checkpoint,
-    Commits,
-    Content,
-    Names,
-    PreparedWrite,
-    Seen,
-    endings,
-)
-from spark_kafka_source.exactly_once.decision import DecisionId
+from spark_kafka_source.exactly_once import endings
+from spark_kafka_source.exactly_once.checks import Checkpoint
+from spark_kafka_source.exactly_once.committing import Commits
+from spark_kafka_source.exactly_once.decision import BatchId, Content, DecisionId, Seen
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,

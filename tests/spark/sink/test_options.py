@@ -3,7 +3,7 @@
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.exactly_once import Checkpoint
+from spark_kafka_source.exactly_once.checks import Checkpoint
 from spark_kafka_source.net import Address
 from spark_kafka_source.producer.config import Acks
 from spark_kafka_source.records import Codec
