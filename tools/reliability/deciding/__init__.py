@@ -1,5 +1,5 @@
-"""Brokers that are killed or stopped while a driver decides, and drivers killed with them.
+"""Brokers and processes that fail while a driver decides, and others that end its transactions.
 
-`python -m tools.reliability.deciding --rounds 50 --page PAGE` makes all of a generation of
+`python -m tools.reliability.deciding --rounds 50 --page PAGE` makes rounds on a generation of
 transactions.
 """
