@@ -47,15 +47,22 @@ async def held_up(
 ) -> list[HeldUpPartition]:
     """Return the partitions of topics, or these partitions, in order. See `KafkaAdmin.held_up`."""
     asked = await partitions_named(client, topics)
-    writers = await ask_each(
-        client, "DescribeProducers", LEADER, asked, request=_request, answers=_open_writers
-    )
+    writers = await open_writers(client, asked)
     stable = await latest_offsets(client, asked, IsolationLevel.READ_COMMITTED)
     ends = await latest_offsets(client, asked)
     return [
         HeldUpPartition(where, stable[where].offset, ends[where].offset, writers[where])
         for where in asked
     ]
+
+
+async def open_writers(
+    client: KafkaClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[OpenWriter, ...]]:
+    """Return the producers with an open transaction in each partition, the first to begin first."""
+    return await ask_each(
+        client, "DescribeProducers", LEADER, partitions, request=_request, answers=_open_writers
+    )
 
 
 def _request(partitions: Iterable[TopicPartition]) -> DescribeProducersRequest:

@@ -185,7 +185,7 @@ def abort(arguments: argparse.Namespace, output: Output) -> int:
     if late is not None:
         raise late
     if arguments.execute:
-        is_of_query = task is not None and task.run_id is None
+        is_of_query = task is not None and task.last is not None
         output.note(_ABORTED_TASK if is_of_query else _ABORTED)
         return 0
     if described.producer != producer:

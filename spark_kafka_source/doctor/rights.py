@@ -17,6 +17,12 @@ from spark_kafka_source.protocol.messages.describe_transactions import DescribeT
 from spark_kafka_source.protocol.messages.group_admin import DescribeGroupsRequest
 from spark_kafka_source.protocol.messages.metadata import MetadataResponseTopic
 
+_NEEDED = {
+    AclOperation.READ: "the program reads, or writes exactly once: its restart reads how "
+    "transactions ended",
+    AclOperation.WRITE: "the program writes",
+}
+"""Who needs a right on a topic."""
 # From v6 on an unknown group is an error, without the rights.
 _GROUPS_WITH_RIGHTS = 5
 _GROUP, _TRANSACTIONAL_ID = "group", "transactional id"
@@ -40,7 +46,7 @@ def check_topic(client: KafkaClient, topic: str, deadline: Deadline) -> list[Fin
         return [unknown("topic", topic, "the broker's answer leaves it out")]
     if described.error_code:
         return [_no_topic(topic, error_code(described.error_code).name)]
-    rights = [_topic_right(described, right) for right in (AclOperation.READ, AclOperation.WRITE)]
+    rights = [_topic_right(described, right) for right in _NEEDED]
     return [_leaders(described), _in_sync(described), *rights, _describes(topic)]
 
 
@@ -58,7 +64,7 @@ def check_group(client: KafkaClient, group: str, deadline: Deadline) -> list[Fin
             operations = described.authorized_operations
             if not described.error_code and operations != NOT_TOLD:
                 may_read = AclOperation.READ.is_in(operations)
-                return [_right(_GROUP, group, "READ", may_read, "--group")]
+                return [_right(_GROUP, group, "READ", may_read)]
             codes.append(error_code(described.error_code).name)
     return [_by_codes(_GROUP, group, codes)]
 
@@ -78,9 +84,8 @@ def check_transactional_id(client: KafkaClient, name: str, deadline: Deadline) -
 
 
 def _by_codes(kind: str, name: str, codes: list[str]) -> Finding:
-    option = f"--{kind.replace(' ', '-')}"
     if _DENIED[kind] in codes:
-        return _right(kind, name, "DESCRIBE", False, option)
+        return _right(kind, name, "DESCRIBE", False)
     if _ELSEWHERE & set(codes):
         more = "READ" if kind == _GROUP else "WRITE"
         text = f"DESCRIBE is granted; {more} cannot be asked without a side effect"
@@ -129,16 +134,19 @@ def _topic_right(topic: MetadataResponseTopic, right: AclOperation) -> Finding:
     is_granted = granted(topic, right)
     if is_granted is None:
         return unknown("topic right", name, f"{right.name}: the broker does not tell rights")
-    return _right("topic", name, right.name, is_granted, "--topic")
+    return _right("topic", name, right.name, is_granted, _NEEDED[right])
 
 
 def _describes(topic: str) -> Finding:
-    return _right("topic", topic, "DESCRIBE", True, "--topic")
+    return _right("topic", topic, "DESCRIBE", True)
 
 
-def _right(kind: str, name: str, right: str, granted: bool, option: str) -> Finding:
+def _right(
+    kind: str, name: str, right: str, granted: bool, needed: str = "the program needs it"
+) -> Finding:
     check = f"{kind} right"
     if granted:
         return ok(check, name, f"{right} is granted")
-    remedy = f"Have {right} on the {kind} granted to this user, if the program needs it"
+    remedy = f"Have {right} on the {kind} granted to this user, if {needed}"
+    option = f"--{kind.replace(' ', '-')}"
     return wrong(check, name, f"{right} is not granted", remedy, option)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from spark_kafka_source.exactly_once.decision_store import DecisionStore
     from spark_kafka_source.exactly_once.driver import PreparedWrite
     from spark_kafka_source.exactly_once.errors import (
-        CHECK_OPTION,
         DOUBT_OPTION,
         DecidedRowsLostError,
         DoubtfulReplayError,
@@ -34,23 +33,16 @@ if TYPE_CHECKING:
         checked_prefix,
         prefix_of_query,
     )
-    from spark_kafka_source.exactly_once.replays import Caution, ReplayCheck
+    from spark_kafka_source.exactly_once.replays import Caution
     from spark_kafka_source.exactly_once.requests import Steps
     from spark_kafka_source.exactly_once.slots import Slot
     from spark_kafka_source.exactly_once.step_runner import StepRunner
-    from spark_kafka_source.exactly_once.timeouts import (
-        TIMEOUT_OPTION,
-        chosen_timeout_ms,
-        refused_timeout,
-    )
     from spark_kafka_source.exactly_once.worker import Worker
 
 __all__ = [
-    "CHECK_OPTION",
     "DOUBT_OPTION",
     "MOVED_OPTION",
     "PREFIX_OPTION",
-    "TIMEOUT_OPTION",
     "BatchId",
     "Caution",
     "Checkpoint",
@@ -67,7 +59,6 @@ __all__ = [
     "PrefixInUseError",
     "PrefixIsGroupError",
     "PreparedWrite",
-    "ReplayCheck",
     "ReplayDiffersError",
     "Seen",
     "Slot",
@@ -78,9 +69,7 @@ __all__ = [
     "Winner",
     "Worker",
     "checked_prefix",
-    "chosen_timeout_ms",
     "prefix_of_query",
-    "refused_timeout",
 ]
 
 if not TYPE_CHECKING:
@@ -93,13 +82,12 @@ if not TYPE_CHECKING:
             "decision_store": "DecisionStore",
             "driver": "PreparedWrite",
             "errors": (
-                "CHECK_OPTION DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
+                "DOUBT_OPTION DecidedRowsLostError DoubtfulReplayError "
                 "NotYetCommittedError OtherDriverError PartlyCommittedError PrefixInUseError "
                 "PrefixIsGroupError ReplayDiffersError TransactionTimedOutError"
             ),
             "names": "Names PREFIX_OPTION TaskId checked_prefix prefix_of_query",
-            "replays": "Caution ReplayCheck",
-            "timeouts": "TIMEOUT_OPTION chosen_timeout_ms refused_timeout",
+            "replays": "Caution",
             "slots": "Slot",
             "requests": "Steps",
             "step_runner": "StepRunner",

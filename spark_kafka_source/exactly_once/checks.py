@@ -96,10 +96,10 @@ def check_place(prefix: str, kept: Decision, batch: BatchId, write: str) -> None
 
     That one tells a replay of its write, as long as both are about the same micro-batch.
     """
-    if kept.write in (None, write) or kept.batch.batch_id != batch.batch_id:
+    if kept.write == write or kept.batch.batch_id != batch.batch_id:
         return
     reason = (
-        f"That is the write to {written_to(kept.write or '')}, and this one is to"
+        f"That is the write to {written_to(kept.write)}, and this one is to"
         f" {written_to(write)}. Both have rows for the same topic, and only one of them can be"
         " remembered there: give this write a prefix of its own"
     )

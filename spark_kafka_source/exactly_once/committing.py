@@ -3,19 +3,17 @@
 A plain batch, which Spark does not run again, ends without a decision.
 """
 
-import time
 from collections.abc import Sequence
 
 from spark_kafka_source.admin.transactions import Begun
-from spark_kafka_source.chance import CHANCE
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.checks import Checkpoint, check_left, check_open
-from spark_kafka_source.exactly_once.decision import BatchId, Content
+from spark_kafka_source.exactly_once.checks import check_left, check_open
+from spark_kafka_source.exactly_once.decision import BatchId
 from spark_kafka_source.exactly_once.decision_store import existing
-from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite, Verdict
+from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Transactions
-from spark_kafka_source.exactly_once.errors import OtherDriverError, PartlyCommittedError
+from spark_kafka_source.exactly_once.errors import PartlyCommittedError
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.step_runner import StepRunner
@@ -24,8 +22,7 @@ from spark_kafka_source.net import Deadline, pause
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 
-_USUAL = Caution()
-_ANY_CHECKPOINT = Checkpoint()
+_USUAL = Caution.WARN
 
 
 class Commits:
@@ -50,42 +47,18 @@ class Commits:
         """Close all connections."""
         self._client.close()
 
-    def commit(self, prepared_write: PreparedWrite) -> Verdict:
+    def commit(self, prepared_write: PreparedWrite) -> None:
         """Decide that these transactions are the micro-batch, and commit them."""
-        return self._runner.run(self._driver.commit(prepared_write))
-
-    def commit_nothing(
-        self,
-        batch: BatchId,
-        content: Content | None = None,
-        write: str = "",
-        checkpoint: Checkpoint = _ANY_CHECKPOINT,
-    ) -> None:
-        """End the earlier decisions before a write without rows."""
-        self._runner.run(self._driver.commit_nothing(batch, content, write, checkpoint))
+        self._runner.run(self._driver.commit(prepared_write))
 
     def abort(self, batch: BatchId, attempts: Sequence[PreparedTransaction]) -> None:
-        """Abort this run's transactions, unless the micro-batch is decided with them.
-
-        Another driver may fence this one meanwhile. Then this one fences that one, which runs its
-        micro-batch again. Two that abort at once would fence each other by turns, for as long as
-        their pauses are shorter than an abort. So a pause is up to twice the time gone so far.
-        """
+        """Abort this run's transactions, unless the micro-batch is decided with them."""
         topics = {topic for attempt in attempts for topic in attempt.topics}
         # No broker takes an offset of a deleted topic.
         where = self._client.run(
             existing(self._client, [TopicPartition(topic, 0) for topic in topics])
         )
-        began_seconds = time.monotonic()
-        deadline = Deadline.after_ms(self._client.config.default_api_timeout_ms)
-        while True:
-            try:
-                return self._runner.run(self._driver.abort(batch, attempts, where))
-            except OtherDriverError:
-                if deadline.expired:
-                    raise
-            pause_seconds = CHANCE.uniform(0, 2 * (time.monotonic() - began_seconds))
-            self._client.run(pause(min(pause_seconds, deadline.remaining_seconds())))
+        self._runner.run(self._driver.abort(batch, attempts, where))
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Commit the transactions of a write that will not run again, without a decision.

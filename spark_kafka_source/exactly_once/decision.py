@@ -74,6 +74,7 @@ class Outcome(Enum):
     """The outcome of a decided transaction. The value ends a sentence about its id."""
 
     OPEN = "open"
+    BROKEN = "open, and ended in one of their partitions by somebody's tool"
     COMMITTED = "committed"
     ABORTED = "aborted"
     REPLACED = "replaced in the log by other records, as by an unclean leader election"
@@ -86,7 +87,7 @@ class DecisionId(NamedTuple):
 
     batch: BatchId
     number: int
-    write: str | None = None
+    write: str = ""
 
 
 class Seen(NamedTuple):
@@ -105,35 +106,34 @@ class Content(NamedTuple):
     size: int
     """The bytes of all keys and values."""
     fingerprint: int | None = None
-    """A checksum of all keys and values, whatever their order; None if it was not asked for."""
+    """A number for all keys and values, whatever their order; None in versions before 0.4."""
 
     def __str__(self) -> str:
         checksum = "" if self.fingerprint is None else f", fingerprint {self.fingerprint:x}"
         return f"{self.rows} rows ({self.size} bytes of keys and values{checksum})"
 
 
+NO_CONTENT = Content(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The transactions that make up a micro-batch. They are committed, and no others are.
 
-    `number` counts the decisions about the same micro-batch. The last decision is valid. `content`
-    is None if it is not known, as in a decision of version 0.2.0.
+    `number` counts the decisions about the same micro-batch. The last decision is valid.
     """
 
     batch: BatchId
     winners: tuple[Winner, ...]
     number: int = 0
-    content: Content | None = None
-    write: str | None = None
-    """The topic of the write, by which it is named; "" if a column names topics.
-
-    None in a decision of version 0.2.0, which does not say it.
-    """
+    content: Content = NO_CONTENT
+    write: str = ""
+    """The topic of the write, by which it is named; "" if a column names topics."""
     checkpoint: str | None = None
     """The checkpoint's location, as the query gave it; None if the query gave none."""
 
     def __str__(self) -> str:
-        return str(self.batch) + ("" if self.write is None else f" to {written_to(self.write)}")
+        return f"{self.batch} to {written_to(self.write)}"
 
     @property
     def id(self) -> "DecisionId":
@@ -152,9 +152,11 @@ class Decision:
             "batch": self.batch.batch_id,
             "number": self.number,
             "parts": len(starts),
-            **_fields_of(self.content),
+            _ROWS: self.content.rows,
+            _SIZE: self.content.size,
+            **({} if self.content.fingerprint is None else {_PRINT: self.content.fingerprint}),
             **({} if space == self.batch.run_id else {_OF_RUN: self.batch.run_id}),
-            **({} if self.write is None else {_WRITE: self.write}),
+            _WRITE: self.write,
         }
         texts = [
             json.dumps(
@@ -170,14 +172,17 @@ class Decision:
         return texts
 
     def _space(self) -> str:
-        """Return the space of the winners' ids. Version 0.2.0 takes it for the run."""
+        """Return the space of the winners' ids: the run, but for those of version 0.3."""
         first = TaskId.parse(self.winners[0].transactional_id) if self.winners else None
         return self.batch.run_id if first is None else first.space
 
     def _tasks(self, space: str) -> bytes:
         """Return the winners as bytes, after a line with what they share."""
         topics = sorted({_topic_of(winner) for winner in self.winners if winner.place is not None})
-        shared = {_TOPICS: topics} | ({} if self.checkpoint is None else {_AT: self.checkpoint})
+        shared: dict[str, object] = {_TOPICS: topics}
+        if self.checkpoint is not None:
+            shared[_AT] = self.checkpoint
+            _text(shared, _AT, _LONGEST_LOCATION)
         rows = b"".join(_row(winner, space, topics) for winner in self.winners)
         return json.dumps(shared, separators=(",", ":")).encode() + b"\n" + rows
 
@@ -216,11 +221,11 @@ class Part:
     count: int
     place: int
     tasks: str
-    content: Content | None = None
-    write: str | None = None
-    space: str = ""
+    content: Content
+    write: str
+    space: str
     """The space of the tasks' ids."""
-    version: int = _VERSION
+    version: int
 
     @classmethod
     def parse(cls, text: str) -> "Part":
@@ -231,6 +236,8 @@ class Part:
         version = fields["v"]
         if type(version) is not int or not 1 <= version <= _VERSION:
             raise ValueError(f"it is of version {repr(version)[:20]}; up to {_VERSION} are known")
+        if not fields.keys() >= {_ROWS, _SIZE, _WRITE}:
+            raise ValueError("version 0.2.0 has made it: run the query once with version 0.3")
         batch_id = _number(fields, "batch", _INT63_MAX)
         space = _text(fields, "run")
         run_id = _text(fields, _OF_RUN) if _OF_RUN in fields else space
@@ -241,45 +248,21 @@ class Part:
         if count < 1 or not isinstance(tasks, str):
             raise ValueError("it has no tasks")
         number = _number(fields, "number", _INT63_MAX)
-        content, write = _content(fields), _write(fields)
+        rows, size = (_number(fields, key, _INT63_MAX) for key in (_ROWS, _SIZE))
+        printed = _number(fields, _PRINT, _INT63_MAX) if _PRINT in fields else None
+        content, write = Content(rows, size, printed), fields[_WRITE]
+        if not isinstance(write, str) or len(write) > _LONGEST_TOPIC:
+            raise ValueError(f"its {_WRITE!r} is {repr(write)[:40]}")
         return cls(batch, number, count, place, tasks, content, write, space, version)
 
 
 _KEYS = {"v", "query", "run", "batch", "number", "parts", "part", "tasks"}
-_ROWS, _SIZE, _FINGERPRINT = "rows", "bytes", "fingerprint"
+# Version 0.3 writes another kind of fingerprint under that name.
+_ROWS, _SIZE, _PRINT = "rows", "bytes", "print"
 _OF_RUN = "query_run"
-"""The run. Version 0.2.0 makes the tasks' ids with the field "run", so that has their space."""
+"""The run, if the field "run" has another space of the ids, as in version 0.3."""
 _WRITE = "write"
 _TOPICS, _AT = "topics", "checkpoint"
-
-
-def _fields_of(content: Content | None) -> dict[str, int]:
-    if content is None:
-        return {}
-    fields = {_ROWS: content.rows, _SIZE: content.size}
-    if content.fingerprint is not None:
-        fields[_FINGERPRINT] = content.fingerprint
-    return fields
-
-
-def _content(fields: dict[str, object]) -> Content | None:
-    """Return the content; None for a decision of version 0.2.0, which has none."""
-    if not fields.keys() & {_ROWS, _SIZE, _FINGERPRINT}:
-        return None
-    if not fields.keys() >= {_ROWS, _SIZE}:
-        raise ValueError("it has only a part of its number of rows, bytes and fingerprint")
-    rows, size = _number(fields, _ROWS, _INT63_MAX), _number(fields, _SIZE, _INT63_MAX)
-    if _FINGERPRINT not in fields:
-        return Content(rows, size)
-    return Content(rows, size, _number(fields, _FINGERPRINT, _INT63_MAX))
-
-
-def _write(fields: dict[str, object]) -> str | None:
-    """Return the write's topic; None for a decision of version 0.2.0, which has none."""
-    value = fields.get(_WRITE)
-    if value is None or (isinstance(value, str) and len(value) <= _LONGEST_TOPIC):
-        return value
-    raise ValueError(f"its {_WRITE!r} is {repr(value)[:40]}")
 
 
 def joined(names: Names, parts: Sequence[Part]) -> Decision:
@@ -326,6 +309,7 @@ def _read_tasks(names: Names, part: Part, tasks: bytes) -> tuple[str | None, lis
 def _topic(pair: object) -> tuple[str, UUID]:
     match pair:
         case [str(name), str(topic_id)] if 1 <= len(name) <= _LONGEST_TOPIC:
+            name.encode()
             return name, UUID(hex=topic_id)
     raise ValueError(f"a topic in it is {repr(pair)[:80]}")
 
@@ -390,16 +374,8 @@ class LastDecisions:
     stored: tuple[StoredDecision, ...] = ()
 
     def of(self, write: str) -> Decision | None:
-        """Return a write's last decision.
-
-        One of version 0.2.0 names no write. It belongs to the topic at which it is kept, or to the
-        topics of a column.
-        """
-        for wheres, decision in self.stored:
-            is_old = decision.write is None and write in ("", wheres[0].topic)
-            if is_old or decision.write == write:
-                return decision
-        return None
+        """Return a write's last decision."""
+        return next((each for _, each in self.stored if each.write == write), None)
 
     def at(self, wheres: Sequence[TopicPartition]) -> Iterator[Decision]:
         """Yield the decisions that are kept at any of these partitions."""
@@ -412,10 +388,9 @@ class LastDecisions:
 
     def after(self, new: StoredDecision) -> "LastDecisions":
         """Return the last decisions after a new one, which replaces others."""
-        write = new.decision.write or ""
         left = []
         for wheres, decision in self.stored:
             kept = tuple(where for where in wheres if where not in new.wheres)
-            if kept and (decision.write or "") != write:
+            if kept and decision.write != new.decision.write:
                 left.append(StoredDecision(kept, decision))
         return LastDecisions(tuple(sorted([*left, new], key=lambda kept: kept.wheres)))

@@ -239,7 +239,7 @@ def _last_of_each(heads: Mapping[TopicPartition, Part]) -> list[tuple[TopicParti
     wheres: dict[str, list[TopicPartition]] = {}
     newest: dict[str, tuple[int, int]] = {}
     for where, head in sorted(heads.items()):
-        write, number = head.write or "", (head.batch.batch_id, head.number)
+        write, number = head.write, (head.batch.batch_id, head.number)
         if number > newest.get(write, (-1, -1)):
             newest[write], wheres[write] = number, []
         if number == newest[write]:

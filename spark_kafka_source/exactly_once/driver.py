@@ -2,23 +2,7 @@
 
 Attempts of tasks have written their rows in transactions, and left them open. The driver writes its
 decision in a transaction under the control id. Once that is committed, the micro-batch is decided.
-What follows from a stop at each step:
-
-| stops | left | next |
-|---|---|---|
-| a worker, as it writes | an open transaction | the next decision sweeps it |
-| the driver, before its fence | open transactions | the next driver's decision sweeps them |
-| the driver, before the record | the same, and the control id fenced | the same |
-| the driver, after the record | half a decision | the next fence aborts it |
-| the driver, after the decision | all open | the next run's first task commits them |
-| the driver, amid the ends | some open | the same |
-| the driver, amid the sweep | open leftovers | the next decision sweeps them |
-| before Spark's commit log | all committed | the replay is dropped, if its rows agree |
-| a paused driver, before its decision | another driver's fence | brokers refuse its decision |
-| a paused driver, after its decision | transactions out of time | most urgent first (`settling`) |
-| a paused driver, before its sweep | transactions that nobody can decide | it aborts them |
-| the process of a driver, not the run | a run without memory | it reads its own last decision |
-| the driver, between two writes | one is decided | that one is dropped, the other is written |
+`docs/contributors/exactly-once-protocol.md` has what follows from a stop at each step.
 
 **Why a sweep does no harm, whenever it comes.** A driver sweeps only after its decision, and only
 transactions that it listed before that. Take a transaction that another driver listed. It had
@@ -42,11 +26,10 @@ The module is long, so that all steps stand under these rules.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from uuid import UUID
 
 from spark_kafka_source.admin.transactions import ONGOING, Begun, TransactionDescription
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, listed
 from spark_kafka_source.exactly_once.checks import (
     Checkpoint,
     check_left,
@@ -56,6 +39,7 @@ from spark_kafka_source.exactly_once.checks import (
     check_place,
 )
 from spark_kafka_source.exactly_once.decision import (
+    NO_CONTENT,
     NO_TOPIC_ID,
     BatchId,
     Content,
@@ -92,11 +76,9 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 logger = logger_of(__name__)
 
-_USUAL = Caution()
+_USUAL = Caution.WARN
 _ANY_CHECKPOINT = Checkpoint()
 _MOST_COPIES = 8
-_FIRST_BATCHES = (0, 1)
-"""The micro-batches before which there may have been no rows; see `Driver._check_first`."""
 Transaction = tuple[str, ProducerId]
 
 
@@ -108,8 +90,7 @@ class PreparedWrite:
     prepared: tuple[PreparedTransaction, ...]
     seen: frozenset[Seen]
     """What the workers saw before their first transactions of the run."""
-    content: Content | None = None
-    """The amount of all rows; None if it is not known."""
+    content: Content = NO_CONTENT
     write: str = ""
     """The topic of the write, by which it is named; "" if a column names topics."""
     checkpoint: Checkpoint = _ANY_CHECKPOINT
@@ -125,14 +106,6 @@ class PreparedWrite:
         return tuple(TopicPartition(topic, 0) for topic in topics[:_MOST_COPIES])
 
 
-class Verdict(Enum):
-    """The end of a commit without an error."""
-
-    WRITTEN = auto()
-    DROPPED = auto()
-    """The micro-batch was written before. The rows of this run are aborted."""
-
-
 class Driver:
     """The decisions of one process for one run, under one prefix. One thread may use it at a time.
 
@@ -141,27 +114,6 @@ class Driver:
     `NotYetCommittedError` and `DecidedRowsLostError`. At any time, they raise the errors of
     requests.
     """
-
-    # The steps of `commit`, and what the brokers know after each of them:
-    #
-    #   a task:    it begins a transaction, writes its rows, and leaves it open        PREPARED
-    #                               |
-    #   driver:    _list_open       |   open transactions of earlier attempts
-    #              _take_control    v   a new epoch of the control id                  FENCED
-    #              _settle_all          ends what earlier decisions left open
-    #                               |
-    #              is the write decided and settled already? -- yes --> _drop_replay   DROPPED
-    #                               | no                       (a decision without winners)
-    #              _check_winners   v   all open, whole, with enough time left
-    #              _record_decision     the decision, in a transaction of its own
-    #              has the driver stood still meanwhile? -- yes --> aborts the decision, raises
-    #                               | no
-    #              _commit_decision v   from here on it is irrevocable                 DECIDED
-    #              commit_all           EndTxn of each winner (`settle`, if it is late)
-    #              _sweep               aborts the leftovers                           ENDED
-    #
-    # A driver of the second generation that has settled all it decided needs no new epoch: it
-    # begins with `_settle_all`, and lists open transactions in `_check_winners`.
 
     def __init__(self, names: Names, generation: Generation, caution: Caution = _USUAL) -> None:
         self._names, self._generation, self._caution = names, generation, caution
@@ -172,16 +124,23 @@ class Driver:
         self._settled: frozenset[Decision] = frozenset()
         """Those of them that this process has seen committed."""
 
-    def commit(self, prepared_write: PreparedWrite) -> Steps[Verdict]:
-        """Decide that these transactions are the write of a micro-batch, and commit them."""
+    def commit(self, prepared_write: PreparedWrite) -> Steps[None]:
+        """Decide that these transactions are the write of a micro-batch, and commit them.
+
+        A write without rows needs no decision. It ends the earlier ones.
+        """
+        if not prepared_write.prepared:
+            yield from self._commit_nothing(prepared_write)
+            return
         if self._can_skip_fence():
             try:
-                return (yield from self._commit(prepared_write))
+                yield from self._commit(prepared_write)
+                return
             except OtherDriverError:  # It may be another process of this run.
                 self._control = None
         leftovers = yield from self._list_open()
         yield from self._take_control(prepared_write)
-        return (yield from self._commit(prepared_write, leftovers))
+        yield from self._commit(prepared_write, leftovers)
 
     def _can_skip_fence(self) -> bool:
         """Whether this process can decide by what it remembers, without a fence."""
@@ -190,11 +149,9 @@ class Driver:
 
     def _commit(
         self, prepared_write: PreparedWrite, leftovers: frozenset[Transaction] | None = None
-    ) -> Steps[Verdict]:
+    ) -> Steps[None]:
         """Decide, or drop a replay. `leftovers` is None if they are not listed yet."""
-        replayed = self._replayed(
-            self._decisions, prepared_write.batch, prepared_write.write, prepared_write.checkpoint
-        )
+        replayed = self._replayed(self._decisions, prepared_write)
         for kept in self._decisions.at(prepared_write.wheres):
             check_place(self._names.prefix, kept, prepared_write.batch, prepared_write.write)
         if not self._decisions.stored:
@@ -202,25 +159,19 @@ class Driver:
         yield from self._settle_all(self._decisions, prepared_write.batch)
         if replayed is not None and self._is_settled(replayed):
             yield from self._drop_replay(prepared_write, replayed, leftovers or frozenset())
-            return Verdict.DROPPED
+            return
         yield from self._decide(
             prepared_write, 0 if replayed is None else replayed.number + 1, leftovers
         )
-        return Verdict.WRITTEN
 
-    def commit_nothing(
-        self,
-        batch: BatchId,
-        content: Content | None = None,
-        write: str = "",
-        checkpoint: Checkpoint = _ANY_CHECKPOINT,
-    ) -> Steps[None]:
-        """End the earlier decisions before a write without rows, which needs no decision."""
+    def _commit_nothing(self, prepared_write: PreparedWrite) -> Steps[None]:
         decisions: LastDecisions = yield from ask(FetchDecisions())
-        replayed = self._replayed(decisions, batch, write, checkpoint)
-        yield from self._settle_all(decisions, batch, given_up=replayed)
+        replayed = self._replayed(decisions, prepared_write)
+        yield from self._settle_all(decisions, prepared_write.batch, given_up=replayed)
         if replayed is not None:
-            self._caution.compare(self._names, replayed, batch, content)
+            self._caution.compare(
+                self._names, replayed, prepared_write.batch, prepared_write.content
+            )
 
     def abort(
         self, batch: BatchId, attempts: Iterable[PreparedTransaction], where: TopicPartition | None
@@ -276,21 +227,16 @@ class Driver:
         self._control = control
 
     def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
-        """Raise `OtherDriverError` if another driver may have decided since the tasks began.
+        """Raise `OtherDriverError` if another driver may have decided since the tasks looked.
 
         A fence that is repeated, since its answer was lost, raises the epoch by more than one.
         Then the last decisions tell: each is this run's, or the tasks have seen it.
         """
-        others = {
-            decision.id
-            for _, decision in self._decisions.latest()
-            if decision.batch.run_id != prepared_write.batch.run_id
-        }
-        for seen in prepared_write.seen:
-            unseen = others - seen.decisions
-            if unseen and not is_next(seen.control, control):
-                first = min(str(decision.batch) for decision in unseen)
-                problem = f"{first} was decided after a task began"
+        unsure = [seen for seen in prepared_write.seen if not is_next(seen.control, control)]
+        for _, decision in self._decisions.latest():
+            is_own = decision.batch.run_id == prepared_write.batch.run_id
+            if not is_own and not all(decision.id in seen.decisions for seen in unsure):
+                problem = f"{decision.batch} was decided after a task began"
                 raise OtherDriverError(self._names.prefix, problem)
 
     def _check_first(self, batch: BatchId) -> Steps[None]:
@@ -300,32 +246,26 @@ class Driver:
         begins at the latest offsets has none in its micro-batch 0. These two are doubtful only if
         rows were ever committed.
         """
-        prefix = self._names.prefix
-        forgotten = "the brokers have forgotten it ('offsets.retention.minutes')"
-        problem = f"nothing was decided before it under {prefix!r}, or {forgotten}"
-        if batch.batch_id in _FIRST_BATCHES:
-            committed = yield from ask(ListTransactions(committed=True))
-            if not committed:
-                return
-            problem = f"rows were committed under {prefix!r} before, but nothing is decided there"
-        if_so = "If it was written before, its rows are written twice"
-        self._caution.doubt(self._names, f"{batch}: {problem}. {if_so}")
+        if batch.batch_id > 1 or (yield from ask(ListTransactions(committed=True))):
+            self._doubt(
+                f"{batch}: nothing was decided before it under {self._names.prefix!r}, or the "
+                "brokers have forgotten it ('offsets.retention.minutes'). If it was written "
+                "before, its rows are written twice"
+            )
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def _replayed(
-        self, decisions: LastDecisions, batch: BatchId, write: str, checkpoint: Checkpoint
-    ) -> Decision | None:
+    def _replayed(self, decisions: LastDecisions, replay: PreparedWrite) -> Decision | None:
         """Return the decision about the same write of the same micro-batch.
 
         Raises `PrefixInUseError` if the last decisions cannot come before this write.
         """
         for _, decision in decisions.stored:
-            check_owner(self._names.prefix, decision, batch, checkpoint)
-        last = decisions.of(write)
-        if last is None or last.batch.batch_id != batch.batch_id:
+            check_owner(self._names.prefix, decision, replay.batch, replay.checkpoint)
+        last = decisions.of(replay.write)
+        if last is None or last.batch.batch_id != replay.batch.batch_id:
             return None
-        check_not_written(self._names.prefix, last.batch, batch, write)
+        check_not_written(self._names.prefix, last.batch, replay.batch, replay.write)
         return last
 
     def _settle_all(
@@ -394,11 +334,26 @@ class Driver:
         refused, and not taken for another replay.
         """
         self._caution.compare(self._names, last, prepared_write.batch, prepared_write.content)
+        self._compare_topics(prepared_write, last)
         own = _decision(prepared_write, (), last.number + 1, last.content)
         yield from self._record_decision(own, prepared_write.wheres)
         yield from self._commit_decision(own, prepared_write.wheres)
         ended = {winner[:2] for winner in last.winners}
         yield from self._sweep((leftovers | {each[:2] for each in prepared_write.prepared}) - ended)
+
+    def _compare_topics(self, prepared_write: PreparedWrite, last: Decision) -> None:
+        """Doubt the rows of a topic at which the decision is no longer kept.
+
+        Brokers delete the offsets of a deleted topic. Version 0.3 kept a decision at one topic.
+        """
+        is_old = bool(last.winners) and not any(winner.place for winner in last.winners)
+        (kept,) = (wheres for wheres, decision in self._decisions.stored if decision == last)
+        gone = [where.topic for where in prepared_write.wheres if where not in kept]
+        if gone and not is_old:
+            self._doubt(
+                f"{last} is a replay. Its decision is gone from {listed(map(repr, gone))}, deleted "
+                "since: the rows that were written there are gone, and are not written again"
+            )
 
     def _record_decision(
         self, decision: Decision, wheres: tuple[TopicPartition, ...]
@@ -510,7 +465,7 @@ def _decision(
     prepared_write: PreparedWrite,
     winners: tuple[Winner, ...],
     number: int,
-    content: Content | None,
+    content: Content,
 ) -> Decision:
     location = prepared_write.checkpoint.location
     batch, write = prepared_write.batch, prepared_write.write
@@ -519,6 +474,6 @@ def _decision(
 
 def _stood_still(decision: Decision, what: str) -> TransactionTimedOutError:
     return TransactionTimedOutError(
-        f"{decision.batch} {what}: the driver or brokers stood still for longer than was safe. "
-        "Start the query again: it writes the batch again"
+        f"{decision.batch} {what}: the driver or brokers stood still for longer than was safe, or "
+        "somebody ended its transactions. Start the query again: it writes the batch again"
     )

@@ -8,6 +8,7 @@ the coordinator's word about exactly this transaction counts: of the same start,
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from spark_kafka_source.admin.held_up_partitions import open_writers
 from spark_kafka_source.admin.transactions import (
     ABORTED,
     COMMITTED,
@@ -122,17 +123,40 @@ class Transactions:
                 if (result := look.result()) is not None:
                     found[winner] = result
                 elif deadline.expired:
-                    what = f"{winner.transactional_id} is not open, and {winner.place} has no end"
-                    raise KafkaTimeoutError(f"{what} of it within the time")
+                    found[winner] = self._without_end(winner, states[winner.transactional_id])
             if len(found) < len(winners):
                 tries += 1
                 await pause(min(self._client.pause_seconds(tries), deadline.remaining_seconds()))
         return found
 
+    async def _is_open_everywhere(self, winner: Winner, state: TransactionDescription) -> bool:
+        """Whether leaders have a transaction open that its coordinator says is open.
+
+        `kafka-transactions.sh abort` ends it in one partition, and its coordinator does not know.
+        """
+        try:
+            writers = await open_writers(self._client, state.topic_partitions)
+        except BrokerError as error:
+            if error.error.name == _DENIED:
+                return True
+            raise
+        return all(
+            winner.producer in [writer.producer for writer in found] for found in writers.values()
+        )
+
+    def _without_end(self, winner: Winner, state: TransactionDescription | None) -> Found:
+        """Return the coordinator's word, as for a partition to which it writes no marker."""
+        told = by_coordinator(winner, state)
+        if told is Outcome.UNKNOWN:
+            what = f"{winner.transactional_id} is not open, and the log has no end of it"
+            raise KafkaTimeoutError(f"{what} after {winner.place}")
+        return Found(told)
+
     async def _outcome(self, winner: Winner, state: TransactionDescription | None) -> Found | None:
         """Return a winner's outcome; None if its end is certain, but not in the log yet."""
-        if is_open(winner, state):
-            return Found(Outcome.OPEN, state)
+        if state is not None and is_open(winner, state):
+            is_whole = await self._is_open_everywhere(winner, state)
+            return Found(Outcome.OPEN if is_whole else Outcome.BROKEN, state)
         told = by_coordinator(winner, state)
         if winner.place is None:
             return Found(told)

@@ -22,12 +22,11 @@ class PrefixInUseError(LocalError):
         )
 
 
-CHECK_OPTION = "replayCheck"
 DOUBT_OPTION = "doubtfulReplays"
 
 
 class ReplayDiffersError(LocalError):
-    """A micro-batch is decided and written, and its replay has more rows, or other rows.
+    """A micro-batch is decided and written, and its replay has another number of rows or bytes.
 
     None of the replay's rows is written.
     """
@@ -38,14 +37,14 @@ class ReplayDiffersError(LocalError):
         batch: BatchId,
         written: Content,
         found: Content,
-        write: str | None = None,
+        write: str = "",
     ) -> None:
         super().__init__(prefix, batch, written, found, write)
         self.prefix, self.batch, self.write = prefix, batch, write
         self.written, self.found = written, found
 
     def _text(self) -> str:
-        to = "" if self.write is None else f" to {written_to(self.write)}"
+        to = f" to {written_to(self.write)}"
         return (
             f"{self.batch} is decided and written{to} with {self.written}, and now it is to be "
             f"written with {self.found}. These are other rows under the same number, and none of "
@@ -53,8 +52,8 @@ class ReplayDiffersError(LocalError):
             "back the checkpoint that was in use last. If that one is gone, either have the whole "
             "batch written, the rows that are there already twice: "
             f"'spark-kafka-source groups delete {self.prefix}'. Or go on without these rows: set "
-            f"'{CHECK_OPTION}' to 'none' for one start. Leave it at 'none' for a query that does "
-            "not compute the same rows again"
+            f"'{DOUBT_OPTION}' to 'accept' for one start. Leave it at 'accept' for a query that "
+            "computes other rows each time"
         )
 
 

@@ -1,6 +1,6 @@
 """Inspection and repair of the transactions of exactly-once queries, from outside the query."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from spark_kafka_source.admin.errors import TransactionNotFoundError
@@ -144,93 +144,71 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
     if task_id is None:
         client.run(abort_transaction(client, transactional_id, producer))
         return
-    decisions = _DecisionsOf(client, task_id, producer)
+    transaction = transactional_id, producer
     try:
-        batch = client.run(decisions.look())
+        where = client.run(_where(client, task_id))
+        batch = client.run(_decided_with(client, transaction, where))
     except BrokerError as error:
         raise _naming_right(error, task_id) from error
     if batch is not None:
         raise DecidedTransactionError(transactional_id, batch)
     client.run(abort_transaction(client, transactional_id, producer))
     try:
-        batch = client.run(decisions.look())
+        batch = client.run(_decided_with(client, transaction, where))
     except KafkaError as error:
         raise LateAbortError(transactional_id, None, error) from error
     if batch is not None:
         raise LateAbortError(transactional_id, batch)
 
 
-class _DecisionsOf:
-    """The last decisions of a query, for looks whether they have a task's transaction."""
+async def _where(client: KafkaClient, task_id: TaskId) -> tuple[TopicPartition, ...]:
+    """Return partitions of the transaction and of the decisions, by which a look is confirmed."""
+    described = await describe_transactions(client, [str(task_id)])
+    if (description := described[str(task_id)]) is None:
+        raise TransactionNotFoundError(str(task_id))
+    stored = await _stored(client, Names(task_id.prefix))
+    return (*description.topic_partitions, *(where for wheres, _ in stored for where in wheres))
 
-    def __init__(self, client: KafkaClient, task_id: TaskId, producer: ProducerId) -> None:
-        self._client, self._task_id = client, task_id
-        self._transaction = str(task_id), producer
-        self._names = Names(task_id.prefix)
-        self._store = DecisionStore(client, self._names)
-        self._written: tuple[TopicPartition, ...] = ()
-        """The partitions of the transaction. An aborted one is no longer told with them."""
-        self._control: ProducerId | None = None
-        """The control id's producer after a look. It works until a driver fences it."""
 
-    async def look(self) -> BatchId | None:
-        """Return the micro-batch that is decided with the transaction, as of now."""
-        if not await self._is_of_query():
-            return None
-        for _, last in (await self._confirmed()).stored:
-            if self._transaction in [winner.transaction[:2] for winner in last.winners]:
-                return last.batch
-        return None
+async def _stored(client: KafkaClient, names: Names) -> tuple[StoredDecision, ...]:
+    try:
+        return (await DecisionStore(client, names).last_decisions(require_stable=False)).stored
+    except PrefixIsGroupError:
+        return ()
 
-    async def _is_of_query(self) -> bool:
-        """Whether a query may decide under the prefix.
 
-        Else it is an id of a plain batch or of another program. A fence would make a control id
-        for it.
-        """
-        control_id = self._names.control_id
-        if await self._described(control_id):
-            return True
+async def _decided_with(
+    client: KafkaClient, transaction: tuple[str, ProducerId], wheres: Sequence[TopicPartition]
+) -> BatchId | None:
+    """Return the micro-batch that is decided with a transaction, and fence drivers before that."""
+    prefix = transaction[0].split(".")[0]
+    decisions = await _confirmed(client, Names(prefix), await existing(client, wheres))
+    for _, last in decisions.stored:
+        if transaction in [winner[:2] for winner in last.winners]:
+            return last.batch
+    return None
+
+
+async def _confirmed(
+    client: KafkaClient, names: Names, where: TopicPartition | None
+) -> LastDecisions:
+    """Return the last decisions under a prefix. A driver that has fenced before cannot decide.
+
+    An id that only looks like a task's, as a plain batch's, has none, and needs no fence.
+    """
+    store = DecisionStore(client, names)
+    described = await describe_transactions(client, [names.control_id])
+    if described[names.control_id] is None and not await _stored(client, names):
+        return LastDecisions()
+    for _ in range(_MOST_LOOKS):
+        control = await store.fence()
         try:
-            return bool((await self._store.last_decisions(require_stable=False)).stored)
-        except PrefixIsGroupError:
-            return False
-
-    async def _confirmed(self) -> LastDecisions:
-        """Return the last decisions, and let no driver decide that has fenced before."""
-        where = await self._where()
-        if where is None:  # Nothing can be confirmed, and no reader waits.
-            await self._store.fence()
-            return await self._store.last_decisions()
-        for _ in range(_MOST_LOOKS):
-            try:
-                return await self._confirmed_at(where)
-            except OtherDriverError as error:  # It may decide on the transaction.
-                failure = error
-        raise failure
-
-    async def _confirmed_at(self, where: TopicPartition) -> LastDecisions:
-        control, self._control = self._control, None
-        if control is None:
-            control = await self._store.fence()
-        confirmed = await self._store.confirmed(control, where)
-        self._control = confirmed.control
-        return confirmed.decisions
-
-    async def _where(self) -> TopicPartition | None:
-        """Return a partition of the transaction, or else of a decision, whose topic is there."""
-        if not self._written:
-            described = await self._described(self._transaction[0])
-            if described is None:
-                raise TransactionNotFoundError(self._transaction[0])
-            self._written = described.topic_partitions
-        stored = (await self._store.last_decisions(require_stable=False)).stored
-        kept = [where for wheres, _ in stored for where in wheres]
-        return await existing(self._client, [*self._written, *kept])
-
-    async def _described(self, transactional_id: str) -> TransactionDescription | None:
-        found = await describe_transactions(self._client, [transactional_id])
-        return found[transactional_id]
+            if where is None:  # Nothing can be confirmed, and no reader waits.
+                return await store.last_decisions()
+            return (await store.confirmed(control, where)).decisions
+        except OtherDriverError as error:  # It may decide on the transaction.
+            failure = error
+    raise failure
 
 
 def _naming_right(error: BrokerError, task_id: TaskId) -> BrokerError:
@@ -314,7 +292,7 @@ async def _outcomes(
 
 
 async def _ended(transactions: Transactions, write: Finished) -> Finished:
-    left = [winner[:2] for winner in write.of(Outcome.OPEN)]
+    left = [winner[:2] for winner in write.of(Outcome.OPEN, Outcome.BROKEN)]
     answers = await transactions.end(left, commit=True)
     (write,) = await _outcomes(transactions, [write.stored])
     for error in answers:

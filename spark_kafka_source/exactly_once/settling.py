@@ -8,7 +8,7 @@ So the most urgent transaction is committed first, alone: its fate is the fate o
 
 from collections.abc import Callable, Iterable, Mapping
 
-from spark_kafka_source.errors import KafkaError
+from spark_kafka_source.errors import KafkaError, listed
 from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Outcome, Winner
 from spark_kafka_source.exactly_once.endings import Found, is_open, is_over
@@ -26,7 +26,7 @@ from spark_kafka_source.exactly_once.requests import (
 )
 
 Outcomes = dict[Winner, Outcome]
-LOST = (Outcome.ABORTED, Outcome.REPLACED)
+LOST = (Outcome.ABORTED, Outcome.BROKEN, Outcome.REPLACED)
 DOUBTFUL = (Outcome.TOPIC_GONE, Outcome.UNKNOWN)
 
 
@@ -45,10 +45,17 @@ def settle(
             outcomes = yield from _abort(decision, urgent[:1])
         else:
             outcomes = yield from _commit(decision, outcomes, urgent[:1])
-    if set(outcomes.values()) == {Outcome.ABORTED, Outcome.OPEN} and runs_again:
-        outcomes = yield from _abort(decision, with_outcome(outcomes, Outcome.OPEN))
+    left = with_outcome(outcomes, Outcome.OPEN, Outcome.BROKEN)
+    if left and runs_again and _is_undone(set(outcomes.values())):
+        outcomes = yield from _abort(decision, left)
     outcomes = yield from _commit(decision, outcomes, with_outcome(outcomes, Outcome.OPEN))
     return is_committed(decision, outcomes, doubt, runs_again=runs_again)
+
+
+def _is_undone(found: set[Outcome]) -> bool:
+    """Whether some transactions are aborted, and none is committed."""
+    undone = {Outcome.ABORTED, Outcome.BROKEN}
+    return bool(found & undone) and found <= undone | {Outcome.OPEN}
 
 
 def settle_for_others(decision: Decision) -> Steps[None]:
@@ -148,8 +155,11 @@ def is_committed(
     if with_outcome(outcomes, *LOST) or (runs_again and with_outcome(outcomes, Outcome.UNKNOWN)):
         raise lost(decision, outcomes, runs_again=runs_again)
     for outcome in DOUBTFUL:
-        if ids := [winner.transactional_id for winner in with_outcome(outcomes, outcome)]:
-            doubt(f"{decision.batch}: the rows of {ids_text(ids)} are {outcome.value}")
+        if winners := with_outcome(outcomes, outcome):
+            ids = ids_text([winner.transactional_id for winner in winners])
+            topics = {winner.place.topic_partition.topic for winner in winners if winner.place}
+            where = f" (topic {listed(map(repr, sorted(topics)))})" if topics else ""
+            doubt(f"{decision.batch}: the rows of {ids} are {outcome.value}{where}")
     return True
 
 

@@ -47,7 +47,7 @@ class StepRunner:
         self._timeout_ms = transaction_timeout_ms
         self._decisions = DecisionStore(client, names, generation)
         self._transactions = Transactions(client, names, generation)
-        self._clock = Clock(generation)
+        self._clock = Clock()
 
     def run(self, steps: Steps[T]) -> T:
         """Run steps to their end in this thread. Return their result, or raise their error."""
@@ -80,8 +80,8 @@ class StepRunner:
         match request:
             case ListTransactions(committed):
                 answer = await self._transactions.listed(committed=committed)
-            case DescribeTransactions():
-                answer = await self._described(request)
+            case DescribeTransactions(ids, begun):
+                answer = await self._transactions.described(ids, dict(begun))
             case ReadOutcomes(winners):
                 answer = await self._transactions.outcomes(winners)
             case FetchTopicIds(topics):
@@ -95,8 +95,8 @@ class StepRunner:
                 answer = await self._decisions.last_decisions(require_stable=False)
             case ConfirmDecisions():
                 answer = await self._confirmed(request)
-            case RecordDecision():
-                await self._record(request)
+            case RecordDecision(control, decision, wheres):
+                await self._decisions.record(control, decision, wheres)
             case EndTxn(transactional_id, producer, commit):
                 pair = transactional_id, producer
                 (answer,) = await self._transactions.end([pair], commit=commit)
@@ -108,42 +108,24 @@ class StepRunner:
         self._clock.learn(sent_seconds, confirmed.transaction)
         return confirmed
 
-    async def _record(self, request: RecordDecision) -> None:
-        sent_seconds = time.monotonic()
-        await self._decisions.record(request.control, request.decision, request.wheres)
-        self._clock.has_begun(sent_seconds, request.control)
-
     async def _init(self, transactional_id: str) -> ProducerId:
         if transactional_id == self._names.control_id:
             return await self._decisions.fence()
         coordinator = TransactionCoordinator(self._client, transactional_id, self._generation)
         return await coordinator.init_producer_id(self._timeout_ms)
 
-    async def _described(
-        self, request: DescribeTransactions
-    ) -> dict[str, TransactionDescription | None]:
-        """Describe transactions, and the last one of the control id, which tells the time."""
-        control_id = self._names.control_id
-        ids = dict.fromkeys((*request.transactional_ids, *self._clock.asks_about(control_id)))
-        states = await self._transactions.described(ids, dict(request.begun))
-        self._clock.described(states.get(control_id))
-        return {each: states[each] for each in request.transactional_ids}
-
 
 class Clock:
     """The time by the brokers' clocks, rather too late than too early.
 
     No broker tells its time. But brokers tell when a transaction began, by the clock of its
-    coordinator. A transaction of the control id begins after its first request has left this
-    process. So the coordinator's clock shows at most its start, plus what has passed here since
-    that request. Until such a start is known, the clock of this machine counts. All brokers' clocks
-    are taken for the same, as brokers take them.
+    coordinator. The transaction that confirms the last decisions begins after its first request has
+    left this process. So the coordinator's clock shows at most its start, plus what has passed here
+    since that request. Before that the clock of this machine counts. All brokers' clocks are taken
+    for the same, as brokers take them.
     """
 
-    def __init__(self, generation: Generation) -> None:
-        self._generation = generation
-        self._begun: tuple[float, ProducerId] | None = None
-        """When this process sent the first request of a transaction, whose start is not known."""
+    def __init__(self) -> None:
         self._known: tuple[float, int] | None = None
         """A moment here, in monotonic seconds, and the time of brokers at or after it."""
 
@@ -154,29 +136,7 @@ class Clock:
         seconds, then_ms = self._known
         return then_ms + int((time.monotonic() - seconds) * 1000)
 
-    def has_begun(self, sent_seconds: float, control: ProducerId) -> None:
-        """Note that a transaction of the control id has begun: its first request was answered."""
-        self._begun = sent_seconds, control
-
-    def asks_about(self, control_id: str) -> list[str]:
-        """Return the id whose last transaction is worth a look; none if its start is known."""
-        return [] if self._begun is None else [control_id]
-
-    def described(self, last: TransactionDescription | None) -> None:
-        """Take the start of the last transaction under the control id, if it can be that one.
-
-        A former coordinator may tell an earlier one.
-        """
-        if self._begun is None or last is None:
-            return
-        sent_seconds, control = self._begun
-        ended = self._generation.after_end(control)
-        if last.producer.producer_id != control.producer_id or ended is None:
-            return
-        if last.producer.epoch >= ended.epoch:
-            self.learn(sent_seconds, last)
-
     def learn(self, sent_seconds: float, last: TransactionDescription | None) -> None:
         """Take the start of a transaction that began after this moment."""
         if last is not None and last.started_at_ms >= 0:
-            self._known, self._begun = (sent_seconds, last.started_at_ms), None
+            self._known = sent_seconds, last.started_at_ms

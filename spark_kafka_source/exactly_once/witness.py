@@ -18,10 +18,10 @@ id.
 from spark_kafka_source.client import LEADER, KafkaClient
 from spark_kafka_source.client.unknown_topics import UNKNOWN_TOPIC, patient
 from spark_kafka_source.denials import topic_failure
-from spark_kafka_source.errors import BrokerError
+from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
 from spark_kafka_source.exactly_once.decision import NO_TOPIC_ID, Outcome, Winner
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
-from spark_kafka_source.fetch.offsets import earliest_offsets
+from spark_kafka_source.fetch.offsets import earliest_offsets, latest_offsets
 from spark_kafka_source.fetch.request import fetch_topics, highest_version, partition_fetches
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import Place
@@ -33,6 +33,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 
 _BYTES = 1 << 20
 _WAIT_MS = 500
+_OTHER_ID = error_named("INCONSISTENT_TOPIC_ID")
 
 
 async def found_in_log(client: KafkaClient, winner: Winner, place: Place) -> Outcome:
@@ -48,7 +49,7 @@ async def found_in_log(client: KafkaClient, winner: Winner, place: Place) -> Out
         if topic.error.code:
             raise topic_failure(topic.error, topic.name)
         if len({topic.topic_id, winner.topic_id} - {NO_TOPIC_ID}) > 1:
-            return Outcome.TOPIC_GONE
+            raise topic_failure(_OTHER_ID, topic.name)  # A broker may not know the new topic yet.
         return await _Log(client, where, deadline).outcome(winner, place.offset)
 
     what = f"a look at {where} at offset {place.offset}"
@@ -99,9 +100,19 @@ class _Log:
                     if not header.record_count:  # Compacted.
                         return Outcome.UNKNOWN
                     return Outcome.ABORTED if is_abort(header, payload) else Outcome.COMMITTED
+            if at == position == offset:
+                return await self._beyond_the_end(offset)
             if at == position:
                 return Outcome.OPEN
             position = at
+
+    async def _beyond_the_end(self, offset: int) -> Outcome:
+        """Tell an open transaction from a log that ends before the place.
+
+        A new leader tells no end before it knows that of its predecessor (KIP-207).
+        """
+        latest = (await latest_offsets(self._client, [self._where]))[self._where]
+        return Outcome.REPLACED if latest.offset <= offset else Outcome.OPEN
 
     async def _fetched(self, offset: int, isolation_level: IsolationLevel) -> PartitionData:
         """Return the leader's answer. It has an error only for an offset out of range."""
@@ -125,8 +136,10 @@ class _Log:
         what = f"Fetch of {self._where} at offset {offset}"
         if answer.error_code:
             raise LEADER.refusal(answer.error_code, what, self._where)
-        (topic,) = answer.responses
-        (data,) = topic.partitions
+        told = [each for topic in answer.responses for each in topic.partitions]
+        if [each.partition_index for each in told] != [self._where.partition]:
+            raise ProtocolError(f"{what}: the answer leaves it out")
+        (data,) = told
         if data.error_code not in (0, OFFSET_OUT_OF_RANGE.code):
             raise LEADER.refusal(data.error_code, what, self._where)
         return data

@@ -6,13 +6,9 @@ also commits the open transactions that an earlier run has decided, before new r
 """
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import BatchId, LastDecisions, Seen
+from spark_kafka_source.exactly_once.decision import BatchId, Seen
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.exactly_once.requests import (
-    DescribeTransactions,
-    FetchDecisions,
-    Steps,
-)
+from spark_kafka_source.exactly_once.requests import DescribeTransactions, FetchDecisions, Steps
 from spark_kafka_source.exactly_once.settling import settle_for_others
 from spark_kafka_source.exactly_once.slots import Slot, Slots
 from spark_kafka_source.logs import logger_of
@@ -27,18 +23,13 @@ def look(names: Names, batch: BatchId) -> Steps[Seen]:
     described, decisions = answered.answers
     control = described[names.control_id]
     try:
-        yield from _end_earlier(decisions, batch)
+        for _, decision in decisions.latest():
+            if decision.batch.query_id == batch.query_id and decision.batch.run_id != batch.run_id:
+                yield from settle_for_others(decision)
     except KafkaError as error:
-        logger.warning("What is decided and not ended is left to the driver: %s", error)
-    return Seen(
-        control and control.producer, frozenset(decision.id for _, decision in decisions.latest())
-    )
-
-
-def _end_earlier(decisions: LastDecisions, batch: BatchId) -> Steps[None]:
-    for _, decision in decisions.latest():
-        if decision.batch.query_id == batch.query_id and decision.batch.run_id != batch.run_id:
-            yield from settle_for_others(decision)
+        logger.warning("Decided rows are not committed yet, which the driver will do: %s", error)
+    seen = frozenset(decision.id for _, decision in decisions.latest())
+    return Seen(control and control.producer, seen)
 
 
 class Worker:

@@ -332,7 +332,9 @@ _MEANT_IN_QUERIES = {
 _REFUSED_IN_QUERIES = {
     "databricks.servicecredential": "Only Databricks' own connector takes it. For Amazon MSK give "
     "'kafka.sasl.mechanism' AWS_MSK_IAM with an instance profile or keys, for Azure Event Hubs "
-    "PLAIN with a connection string, or OAUTHBEARER: see docs/databricks.md"
+    "PLAIN with a connection string, or OAUTHBEARER: see docs/databricks.md",
+    "replaycheck": "Replays are always compared: leave it out. For 'none' give 'doubtfulReplays' "
+    "accept",
 }
 
 

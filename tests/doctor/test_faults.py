@@ -414,6 +414,13 @@ def test_a_topic_that_is_not_well(
     assert (found["check"], found["found"], found["option"]) == (check, text, "--topic")
 
 
+def test_a_writer_that_may_not_read_is_told_what_exactly_once_needs(
+    broker: MemoryBroker, examined: Examine
+) -> None:
+    with_topic(broker, rights=1 << 8 | 1 << 4)
+    assert "writes exactly once" in wrong(examined(address(broker), *TOPIC_OF_T))["remedy"]
+
+
 @pytest.mark.parametrize("name", ["UNKNOWN_TOPIC_OR_PARTITION", "TOPIC_AUTHORIZATION_FAILED"])
 def test_a_topic_that_is_not_shown(broker: MemoryBroker, examined: Examine, name: str) -> None:
     answer = described(broker)

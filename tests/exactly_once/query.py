@@ -21,6 +21,7 @@ from spark_kafka_source.exactly_once import (
     Steps,
     Worker,
 )
+from spark_kafka_source.exactly_once.decision import NO_CONTENT
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -61,7 +62,7 @@ class Query:
     timeout_ms: int = TIMEOUT_MS
     settings: dict[str, object] = field(default_factory=dict)
     """Those of its driver's client, and of its producers."""
-    caution: Caution = field(default_factory=Caution)
+    caution: Caution = Caution.WARN
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     @property
@@ -143,14 +144,14 @@ class Run:
         query = self.query
         slot = self.begin(producer, batch_id)
         try:
-            self._send(producer, values, first)
+            self.send(producer, values, first)
         except KafkaError:
             if not slot.is_guess:
                 raise
             assert self.worker is not None
             slot = self._run(self.worker.replace_refused(slot))
             producer.begin_at(self.worker.beginning(slot))
-            self._send(producer, values, first)
+            self.send(producer, values, first)
         query.written |= set(values)
         prepared = producer.prepare_transaction()
         assert prepared is not None
@@ -163,7 +164,8 @@ class Run:
         producer.begin_at(worker.beginning(slot))
         return slot
 
-    def _send(self, producer: KafkaProducer, values: Sequence[bytes], first: int) -> None:
+    def send(self, producer: KafkaProducer, values: Sequence[bytes], first: int = 0) -> None:
+        """Send rows, from this partition on, and wait for the answers."""
         query = self.query
         sent = [
             producer.send(query.topic, value, partition=(first + row) % query.partitions)
@@ -187,7 +189,7 @@ class Run:
         batch_id: int,
         winners: Sequence[PreparedTransaction],
         reached: Reached | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
     ) -> None:
         with self.driver(reached) as driver:
             driver.commit(self.batch(batch_id), winners, content=content)
@@ -195,6 +197,19 @@ class Run:
     def abort(self, batch_id: int, attempts: Sequence[PreparedTransaction]) -> None:
         with self.driver() as driver:
             driver.abort(self.batch(batch_id), attempts)
+
+
+def write_to_all(runs: Sequence[Run], batch_id: int) -> PreparedTransaction:
+    """Write the rows of one task to the topic of each of these runs, as a column of topics does."""
+    with runs[0].producer() as producer:
+        runs[0].begin(producer, batch_id)
+        for each in runs:
+            values = each.query.values(batch_id, 0)
+            each.send(producer, values)
+            each.query.written |= set(values)
+        prepared = producer.prepare_transaction()
+    assert prepared is not None
+    return prepared
 
 
 class RunDriver:
@@ -215,17 +230,14 @@ class RunDriver:
         batch: BatchId,
         winners: Sequence[PreparedTransaction],
         _: TopicPartition | None = None,
-        content: Content | None = None,
+        content: Content = NO_CONTENT,
         write: str | None = None,
     ) -> None:
         """Commit a micro-batch. Programs may still say where the decision is kept."""
         query = self._run.query
         write = query.topic if write is None else write
-        if not winners:
-            self.commits.commit_nothing(batch, content, write, query.checkpoint)
-            return
-        assert self._run.worker is not None
-        seen = frozenset({self._run.worker.seen})
+        worker = self._run.worker
+        seen = frozenset({worker.seen} if worker else ())
         self.commits.commit(
             PreparedWrite(batch, tuple(winners), seen, content, write, query.checkpoint)
         )

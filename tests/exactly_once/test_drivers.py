@@ -129,7 +129,7 @@ def test_a_driver_of_which_a_part_is_ended_while_another_undoes_it(trial: Trial)
                 end.end(other.producer, commit=True)
 
         replayed = second.write(0)
-        with pytest.raises(DecidedRowsLostError, match=r"aborted 1: ids that end"):
+        with pytest.raises(DecidedRowsLostError, match="1 are aborted: ids that end"):
             second.commit(0, replayed, wakes)
     second.abort(0, replayed)
 

@@ -10,45 +10,39 @@ from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.admin.committed import is_decision
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.exactly_once import BatchId, Decision
-from spark_kafka_source.exactly_once.decision import part_count
 from spark_kafka_source.exactly_once.names import Names, prefix_of_query
 from spark_kafka_source.testing import LocalKafka
 from tests.documentation.pages import DOCS
 from tests.exactly_once.conftest import PARTITIONS, Trial
 from tests.exactly_once.query import Query
-
-_OF_0_2_0 = (
-    '{"v":1,"query":"q","run":"r","batch":10,"number":0,"parts":1,"part":0,'
-    '"tasks":"AAAAAAAAAAAAAAAAAAAAAQABAZq7zN3u"}'
-)
-"""A decision as version 0.2.0 writes it."""
+from tests.exactly_once.test_decision import OF_0_3
 
 
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
         (Decision(BatchId("query", "run", 7), ()).parts()[0], True),
-        (_OF_0_2_0, True),
+        (OF_0_3, True),
         # A later version of the package may add fields.
-        (_OF_0_2_0.replace('"v":1', '"v":2,"more":[]'), True),
+        (OF_0_3.replace('"v":1', '"v":3,"more":[]'), True),
         ("", False),
         ("of the query c0ffee, batch 7", False),
         ('{"batch":7}', False),
         ("{", False),
         ('{"v":' + "[" * 4_000, False),
     ],
-    ids=["written", "0.2.0", "later", "none", "ours", "other JSON", "no JSON", "deep"],
+    ids=["written", "0.3", "later", "none", "ours", "other JSON", "no JSON", "deep"],
 )
 def test_what_a_decision_is(metadata: str, expected: bool) -> None:
     assert is_decision(metadata) is expected
 
 
-def check(query: Query, capsys: pytest.CaptureFixture[str], tasks: int) -> None:
+def check(query: Query, capsys: pytest.CaptureFixture[str], tasks: int, parts: int) -> None:
     run = query.start()
     for batch_id in range(2):
         run.commit(batch_id, run.write(batch_id, tasks))
     consumers = f"{query.prefix}-consumers"
-    keepers = {query.names.group_id(part) for part in range(part_count(tasks))}
+    keepers = {query.names.group_id(part) for part in range(parts)}
     with KafkaAdmin(bootstrap_servers=query.servers) as admin:
         admin.reset_offsets(consumers, 1, [query.where], dry_run=False)
         found = admin.group_lag(*keepers, consumers)
@@ -87,7 +81,7 @@ def check(query: Query, capsys: pytest.CaptureFixture[str], tasks: int) -> None:
 
 
 def test_in_memory(in_memory: Trial, capsys: pytest.CaptureFixture[str]) -> None:
-    check(in_memory.query, capsys, tasks=120)
+    check(in_memory.query, capsys, tasks=120, parts=2)
 
 
 @pytest.mark.kafka
@@ -95,7 +89,7 @@ def test_on_a_real_broker(
     kafka: LocalKafka, topic: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka.create_topic(topic, PARTITIONS)
-    check(Query(kafka.bootstrap_servers, topic, PARTITIONS), capsys, tasks=2)
+    check(Query(kafka.bootstrap_servers, topic, PARTITIONS), capsys, tasks=2, parts=1)
 
 
 def test_a_group_that_only_looks_like_one_has_its_lag(in_memory: Trial) -> None:

@@ -8,7 +8,7 @@ from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import error_named
 from spark_kafka_source.exactly_once import Names, NotYetCommittedError
-from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     NothingDecidedError,
@@ -57,7 +57,7 @@ def test_whose_a_transaction_is(trial: Trial, client: KafkaClient) -> None:
     first, second, third = seen(client, *winners, later)
     assert (first.query_id, first.batch_id, first.is_decided) == (trial.query.query_id, 0, True)
     assert second.run_id == run.run_id
-    assert (third.batch_id, third.run_id, third.is_decided) == (None, None, False)
+    assert (third.batch_id, third.run_id, third.is_decided) == (None, run.run_id, False)
     assert third.last is not None
     assert third.last.batch.batch_id == 0
 

@@ -11,7 +11,6 @@ from spark_kafka_source.exactly_once import (
     DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
-    ReplayCheck,
     ReplayDiffersError,
 )
 from tests.exactly_once.conftest import Trial
@@ -50,7 +49,11 @@ def test_a_replay_with_more_rows_is_an_error_at_each_start(step: Step | None, tr
         run.abort(0, winners)
         assert raised.value.written.rows == TASKS * ROWS
         assert raised.value.found.rows == tasks * count
-        for said in (f"groups delete {trial.query.prefix}'", "'replayCheck'", "older copy"):
+        for said in (
+            f"groups delete {trial.query.prefix}'",
+            "'doubtfulReplays' to 'accept'",
+            "older copy",
+        ):
             assert said in str(raised.value)
     trial.query.written = expected
     trial.judge()
@@ -68,80 +71,74 @@ def test_a_replay_by_other_tasks_with_the_same_rows_is_none(
     trial.judge()
 
 
-@pytest.mark.parametrize("replayed", [Content(5, 50), Content(6, 59), Content(0, 0)], ids=str)
-def test_a_replay_with_fewer_rows_or_other_bytes_is_a_doubt(
-    replayed: Content, in_memory: Trial, caplog: pytest.LogCaptureFixture
-) -> None:
-    trial = in_memory
+WRITTEN = Content(6, 60, 0x1234)
+
+
+def replay(trial: Trial, caution: Caution, replayed: Content, written: Content = WRITTEN) -> str:
+    """Write a micro-batch, run it again, and return the name of the error of that."""
     run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    trial.query.caution = Caution(fails=True)
+    run.commit(0, run.write(0), content=written)
+    trial.query.caution = caution
     run = trial.query.start()
     winners = run.write(0) if replayed.rows else []
-    with pytest.raises(DoubtfulReplayError, match="'doubtfulReplays' to 'warn' for one start"):
+    try:
         run.commit(0, winners, content=replayed)
-    run.abort(0, winners)
-    assert not caplog.records
-    trial.query.caution = Caution()
-    run = trial.query.start()
-    run.commit(0, run.write(0) if replayed.rows else [], content=replayed)
-    assert "written and decided were 6 rows (60 bytes of keys and values)" in caplog.text
-    trial.judge()
-
-
-def test_a_fingerprint_tells_as_many_other_rows(in_memory: Trial) -> None:
-    trial = in_memory
-    trial.query.caution = Caution(ReplayCheck.CONTENTS)
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60, 0x1234))
-    for other in (Content(6, 60, 0x1235), Content(5, 50, 0x1230)):
-        run = trial.query.start()
-        winners = run.write(0)
-        with pytest.raises(ReplayDiffersError, match=f"fingerprint 1234.*fingerprint {other[2]:x}"):
-            run.commit(0, winners, content=other)
+    except (ReplayDiffersError, DoubtfulReplayError) as error:
         run.abort(0, winners)
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60, 0x1234))
-    trial.judge()
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
-def test_a_fingerprint_that_the_decision_lacks_is_a_doubt(
-    in_memory: Trial, caplog: pytest.LogCaptureFixture
+COUNTS = [Content(7, 60), Content(5, 60), Content(6, 61), Content(6, 59, 0x1234), Content(0, 0, 0)]
+
+
+@pytest.mark.parametrize("caution", [Caution.WARN, Caution.FAIL])
+@pytest.mark.parametrize("replayed", COUNTS, ids=str)
+def test_another_number_of_rows_or_bytes_is_an_error(
+    replayed: Content, caution: Caution, in_memory: Trial
 ) -> None:
-    trial = in_memory
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    trial.query.caution = Caution(ReplayCheck.CONTENTS)
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60, 0x1234))
-    assert "its decision has no fingerprint to compare with" in caplog.text
-    trial.judge()
+    error = replay(in_memory, caution, replayed)
+    assert error.startswith("ReplayDiffersError: ")
+    assert f"{WRITTEN}, and now it is to be written with {replayed}" in error
+    in_memory.judge()
 
 
-def test_a_query_that_does_not_repeat_may_have_other_rows(
-    in_memory: Trial, caplog: pytest.LogCaptureFixture
-) -> None:
-    trial = in_memory
-    trial.query.caution = Caution(ReplayCheck.NONE, fails=True)
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(9, 90))
+def test_as_many_other_rows_are_a_doubt(in_memory: Trial, caplog: pytest.LogCaptureFixture) -> None:
+    trial, other = in_memory, WRITTEN._replace(fingerprint=0x1235)
+    error = replay(trial, Caution.FAIL, other)
+    assert error.startswith("DoubtfulReplayError: ")
+    assert "'doubtfulReplays' to 'warn' for one start" in error
     assert not caplog.records
+    trial.query.caution = Caution.WARN
+    run = trial.query.start()
+    run.commit(0, run.write(0), content=other)
+    (warning,) = caplog.records
+    said = f"is a replay with {other}; written and decided were {WRITTEN}."
+    assert f"{run.batch(0)} {said}" in warning.getMessage()
+    assert said in error
     trial.judge()
 
 
-def test_a_decision_of_version_0_2_0_does_not_say_its_rows(
-    in_memory: Trial, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("caution", "replayed", "written"),
+    [
+        (Caution.FAIL, WRITTEN, WRITTEN),
+        # Version 0.3 made the decision.
+        (Caution.FAIL, WRITTEN, Content(6, 60)),
+        *((Caution.ACCEPT, other, WRITTEN) for other in (*COUNTS, Content(6, 60, 0x1235))),
+    ],
+    ids=str,
+)
+def test_no_doubt(
+    caution: Caution,
+    replayed: Content,
+    written: Content,
+    in_memory: Trial,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    trial = in_memory
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    assert "its decision does not say how many rows it had (version 0.2.0 made it)" in caplog.text
-    run.commit(1, run.write(1), content=Content(6, 60))
-    trial.judge()
+    assert replay(in_memory, caution, replayed, written) == ""
+    assert not caplog.records
+    in_memory.judge()
 
 
 # -- two writes of a micro-batch under one prefix --------------------------------------------------
@@ -211,14 +208,14 @@ def test_a_micro_batch_whose_decision_is_gone_is_a_doubt(
     assert not caplog.records  # A new query is told from one that is forgotten.
     with KafkaAdmin(bootstrap_servers=query.servers) as admin:
         admin.delete_groups([query.prefix])
-    query.caution = Caution(fails=True)
+    query.caution = Caution.FAIL
     run = query.start()
     winners = run.write(batch_id)
     with pytest.raises(DoubtfulReplayError, match="its rows are written twice"):
         run.commit(batch_id, winners)
     run.abort(batch_id, winners)
     trial.judge()
-    query.caution = Caution()
+    query.caution = Caution.WARN
     run = query.start()
     run.commit(batch_id, run.write(batch_id))
     assert "its rows are written twice" in caplog.text

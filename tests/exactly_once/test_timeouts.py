@@ -9,6 +9,7 @@ import pytest
 from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
 from spark_kafka_source.errors import KafkaError
 from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
+from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.repair import finish
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
@@ -136,9 +137,8 @@ def test_out_of_time_in_part_after_the_decision(trial: Trial) -> None:
         winners = replay.write(0)
         with pytest.raises(DecidedRowsLostError) as raised:
             replay.commit(0, winners)
-        assert raised.value.lost == (late.transactional_id,)
-        assert not raised.value.unknown
-        assert "the brokers have aborted 1: ids that end with" in str(raised.value)
+        assert raised.value.found == {Outcome.ABORTED: (late.transactional_id,)}
+        assert "Of its 2 transactions 1 are aborted: ids that end with" in str(raised.value)
         assert f"'spark-kafka-source groups delete {query.prefix}'" in str(raised.value)
         replay.abort(0, winners)
     query.written -= set(query.values(0, 1))
@@ -159,7 +159,7 @@ def test_out_of_time_after_an_error_that_was_swallowed(tasks: int, trial: Trial)
     later = run.write(1, tasks)
     with pytest.raises(DecidedRowsLostError) as raised:
         run.commit(1, later)
-    assert len({*raised.value.lost, *raised.value.unknown}) == 2
+    assert raised.value.found == {Outcome.ABORTED: tuple(each.transactional_id for each in winners)}
     assert "The query does not write that batch again" in str(raised.value)
     run.abort(1, later)
     with client_of(query.servers) as client:

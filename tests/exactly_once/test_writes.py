@@ -6,21 +6,23 @@ import pytest
 
 from spark_kafka_source.admin import KafkaAdmin, NewTopic
 from spark_kafka_source.exactly_once import (
+    Caution,
     Content,
+    DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
     ReplayDiffersError,
 )
-from spark_kafka_source.exactly_once.endings import Outcome
+from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import DecidedTransactionError
 from spark_kafka_source.exactly_once.repair import abort_undecided, finish, last_outcomes
+from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.testing.memory import Action, MemoryBroker
 from tests.exactly_once.conftest import PARTITIONS, Trial, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, decided, dies_at
-from tests.exactly_once.query import Run, client_of
+from tests.exactly_once.query import Run, client_of, write_to_all
 from tests.exactly_once.steps import Step
-from tests.exactly_once.test_upgrades import as_0_2_0, write_as_0_2_0
 
 ORDERS = pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["same", "swapped"])
 
@@ -181,41 +183,37 @@ def test_what_brokers_have_forgotten_of_a_write_that_is_rare(
     judge(in_memory_writes)
 
 
-@ORDERS
-@pytest.mark.parametrize("step", [Step.DECIDED, Step.ENDED], ids=str)
-def test_a_decision_of_0_2_0_belongs_to_its_topic(
-    step: Step, order: tuple[int, int], broker: MemoryBroker, in_memory_writes: list[Trial]
-) -> None:
-    run = start(in_memory_writes)[0]
-    with pytest.raises(CrashError):
-        run.commit(0, write_as_0_2_0(run, 0), dies_at(step))
-    as_0_2_0(broker, in_memory_writes[0])
-    runs = start(in_memory_writes)
-    for batch_id in range(2):
-        for place in order:
-            runs[place].commit(batch_id, runs[place].write(batch_id))
-    judge(in_memory_writes)
-
-
-@ORDERS
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("a", ""), ("b", ""), ("", "a"), ("", "b")],
+    ids=["a, then a column", "b, then a column", "a column, then a", "a column, then b"],
+)
 def test_a_decision_that_would_replace_one_of_another_write_is_refused(
-    order: tuple[int, int], broker: MemoryBroker, in_memory_writes: list[Trial]
+    first: str, second: str, broker: MemoryBroker, in_memory_writes: list[Trial]
 ) -> None:
-    """A column's rows go to the topic of the other write, too, so both would lie at one place."""
+    """A column's rows go to the topic of the other write, too. Its decision is kept at both."""
     runs = start(in_memory_writes)
-    run, names = runs[0], (runs[0].query.topic, "")
-    first, second = (names[place] for place in order)
-    with run.driver() as driver:
-        driver.commit(run.batch(0), run.write(0), write=first)
+    by_name = {"a": runs[:1], "b": runs[1:], "": runs}
+
+    def write(name: str, batch_id: int) -> tuple[list[PreparedTransaction], str]:
+        own = by_name[name]
+        return [write_to_all(own, batch_id)], own[0].query.topic if name else ""
+
+    with runs[0].driver() as driver:
+        prepared, name = write(first, 0)
+        driver.commit(runs[0].batch(0), prepared, write=name)
         before = dict(broker.cluster.metadata)
-        refused = runs[1].write(0)
+        expected = [set(each.query.written) for each in runs]
+        prepared, name = write(second, 0)
         with pytest.raises(PrefixInUseError, match="only one of them can be remembered there"):
-            driver.commit(run.batch(0), refused, write=second)
+            driver.commit(runs[0].batch(0), prepared, write=name)
         assert broker.cluster.metadata == before
-        driver.abort(run.batch(0), refused)
-        in_memory_writes[1].query.written.clear()
+        driver.abort(runs[0].batch(0), prepared)
+        for run, values in zip(runs, expected, strict=True):
+            run.query.written.intersection_update(values)
         # In another micro-batch no replay needs it.
-        driver.commit(run.batch(1), run.write(1), write=second)
+        prepared, name = write(second, 1)
+        driver.commit(runs[0].batch(1), prepared, write=name)
     judge(in_memory_writes)
 
 
@@ -288,3 +286,39 @@ def test_writes_of_an_earlier_micro_batch_are_a_rollback(in_memory_writes: list[
     run.abort(0, winners)
     in_memory_writes[1].query.written.clear()
     judge(in_memory_writes)
+
+
+# -- topics that are deleted -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deleted", [0, 1], ids=["first", "second"])
+def test_a_topic_of_a_column_is_made_again_amid_a_micro_batch(
+    deleted: int, writes: list[Trial], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its decision is gone with it, and is kept at the other topic. No row there is doubled."""
+    runs = start(writes)
+    with runs[0].driver() as driver:
+        driver.commit(runs[0].batch(0), [write_to_all(runs, 0)], write="")
+        driver.commit(runs[0].batch(1), [write_to_all(runs, 1)], write="")
+    judge(writes)
+    lost = writes[deleted].query
+    with KafkaAdmin(bootstrap_servers=lost.servers) as admin:
+        admin.delete_topic(lost.topic)
+        admin.create_topics([NewTopic(lost.topic, PARTITIONS)])
+    lost.written.clear()
+    for fails in (True, False):
+        for each in writes:
+            each.query.caution = Caution.FAIL if fails else Caution.WARN
+        runs = start(writes)
+        with runs[0].driver() as driver:
+            replayed = [write_to_all(runs, 1)]
+            if fails:
+                with pytest.raises(DoubtfulReplayError, match=lost.topic):
+                    driver.commit(runs[0].batch(1), replayed, write="")
+                driver.abort(runs[0].batch(1), replayed)
+                continue
+            driver.commit(runs[0].batch(1), replayed, write="")
+            assert lost.topic in caplog.text
+            lost.written.clear()
+            driver.commit(runs[0].batch(2), [write_to_all(runs, 2)], write="")
+    judge(writes)

@@ -1,12 +1,18 @@
 """The record of a decision, in the metadata of a group's committed offset."""
 
 from contextlib import suppress
+from uuid import UUID
 
-from spark_kafka_source.exactly_once import BatchId, Decision, Names, Winner
+from spark_kafka_source.exactly_once import BatchId, Content, Decision, Names, Winner
 from spark_kafka_source.exactly_once.decision import Part, joined
-from spark_kafka_source.producer import ProducerId
+from spark_kafka_source.producer import Place, ProducerId
+from spark_kafka_source.topic_partition import TopicPartition
 
 NAMES = Names("p")
+_OF_0_3 = (
+    b'{"v":1,"query":"q","run":"r","batch":7,"number":0,"parts":1,"rows":6,"bytes":60,"write":"t",'
+    b'"part":0,"tasks":"AAAAAwAAAAEAAAAAAAAAAQABAAAAAAAF"}'
+)
 
 
 def decisions(data: bytes) -> None:
@@ -20,13 +26,21 @@ def decisions(data: bytes) -> None:
 
 
 def decision_seeds() -> list[bytes]:
-    """Return decisions of one part, of two, and of none."""
+    """Return decisions of one part, of two, of none, and of version 0.3.0."""
     batch = BatchId("1b4e28ba-2fa1-11d2-883f-0016d3cca427", "run", 7)
-    made = []
-    for tasks in (0, 2, 120):
+    place, topic_id = Place(TopicPartition("t", 1), 9), UUID(int=1)
+    made = [_OF_0_3]
+    for tasks in (0, 2, 80):
         winners = [
-            Winner(str(NAMES.task_id("run", task, 0)), ProducerId(task, 1), 1_700_000_000_000)
+            Winner(
+                str(NAMES.task_id("run", task, 0)),
+                ProducerId(task, 1),
+                1_700_000_000_000,
+                place,
+                topic_id,
+            )
             for task in range(tasks)
         ]
-        made.append("\n".join(Decision(batch, tuple(winners), 1).parts()).encode())
+        decision = Decision(batch, tuple(winners), 1, Content(6, 60, 7), "t", "/checkpoint")
+        made.append("\n".join(decision.parts()).encode())
     return [*made, b"", b"{}", b"[" * 4_000]

@@ -9,7 +9,13 @@ from functools import lru_cache
 from typing import TypeVar
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError, LocalError
+from spark_kafka_source.errors import (
+    BrokerError,
+    ConfigurationError,
+    KafkaError,
+    LocalError,
+    error_named,
+)
 from spark_kafka_source.exactly_once import (
     BatchId,
     Caution,
@@ -17,14 +23,11 @@ from spark_kafka_source.exactly_once import (
     Content,
     Names,
     PreparedWrite,
-    ReplayCheck,
     Slot,
     StepRunner,
     Steps,
     Worker,
-    chosen_timeout_ms,
     prefix_of_query,
-    refused_timeout,
 )
 from spark_kafka_source.exactly_once.requests import DescribeTransactions, ask
 from spark_kafka_source.logs import logger_of
@@ -34,8 +37,8 @@ from spark_kafka_source.producer import (
     TransactionStateError,
     generation_of,
 )
+from spark_kafka_source.records.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.pool import Pool
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS
 from spark_kafka_source.spark.sink.guarantee import (
     AtLeastOnce,
     Attempt,
@@ -45,12 +48,13 @@ from spark_kafka_source.spark.sink.guarantee import (
     kept_clients,
     kept_producers,
 )
-from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.options import TIMEOUT_OPTION, SinkOptions
 
 logger = logger_of(__name__)
 
 T = TypeVar("T")
 
+_INVALID_TIMEOUT = error_named("INVALID_TRANSACTION_TIMEOUT")
 # Each attempt takes its own id. This id stands for it in the configuration.
 _SOME_ID = "pykafka"
 _LAST_WORDS_SECONDS = 5.0
@@ -85,8 +89,8 @@ class Run:
     names: Names
     id: str
     """The id of the run, or of the plain batch's write."""
-    timeout_ms: int | None
-    """How long a transaction may be open, in milliseconds; None for 15 minutes, or less."""
+    timeout_ms: int
+    """How long a transaction may be open, in milliseconds."""
     batch: BatchId | None = field(compare=False)
     """The present micro-batch; None for a plain batch."""
 
@@ -123,8 +127,7 @@ def worker_of(run: Run) -> Worker:
     """Return this process's worker for a run. A new one looks at the brokers."""
     with kept_clients.lent(run.client) as client:
         client.history.was_reached |= run.batch is not None and run.batch.batch_id > 0
-        timeout_ms = chosen_timeout_ms(client, run.timeout_ms)
-        worker = Worker(run.names, run.id, client.run(generation_of(client)), timeout_ms)
+        worker = Worker(run.names, run.id, client.run(generation_of(client)), run.timeout_ms)
     if run.batch is not None:
         run.ask(worker, worker.look(run.batch))
     return worker
@@ -229,8 +232,11 @@ class ExactlyOnce(AtLeastOnce):
             slot = run.ask(worker, worker.begin(attempt.batch_id or 0))
         except BaseException as error:
             worker_of.cache_clear()
-            if isinstance(error, KafkaError):
-                raise refused_timeout(error, worker.transaction_timeout_ms) from error
+            if isinstance(error, BrokerError) and error.error == _INVALID_TIMEOUT:
+                expected = "The brokers' 'transaction.max.timeout.ms' is less: give no more than it"
+                raise ConfigurationError(
+                    TIMEOUT_OPTION, "is {}", expected, run.timeout_ms
+                ) from error
             raise
         producer = kept_producers.take(self.config)
         producer.begin_at(worker.beginning(slot))
@@ -246,16 +252,14 @@ class ExactlyOnce(AtLeastOnce):
         run = self._run(written[0].attempt, batch_id)
         told = [(task.prepared, task.seen) for task in written if task.prepared is not None]
         prepared = tuple(each for each, _ in told)
-        content, write = self._content(written), self.options.topic or ""
+        content, write = _content(written), self.options.topic or ""
         checkpoint = self.options.checkpoint
         with kept_commits.lent(self._committing(run, written)) as commits:
             if run.batch is None:
                 commits.end_all(prepared)
-            elif prepared:
-                seen = frozenset(each for _, each in told)
-                commits.commit(PreparedWrite(run.batch, prepared, seen, content, write, checkpoint))
-            else:
-                commits.commit_nothing(run.batch, content, write, checkpoint)
+                return
+            seen = frozenset(each for _, each in told)
+            commits.commit(PreparedWrite(run.batch, prepared, seen, content, write, checkpoint))
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
         """Abort the attempts' transactions, unless the micro-batch is decided with them.
@@ -287,13 +291,12 @@ class ExactlyOnce(AtLeastOnce):
         generation = Generation.SECOND if tasks == {Generation.SECOND} else Generation.FIRST
         return run, generation, self.options.caution
 
-    def _content(self, written: list[Written]) -> Content:
-        """Return the amount of all rows. A task without rows has no fingerprint."""
-        rows = sum(task.row_count for task in written)
-        size = sum(task.byte_count for task in written)
-        if self.options.caution.check is not ReplayCheck.CONTENTS:
-            return Content(rows, size)
-        return Content(rows, size, sum(task.fingerprint or 0 for task in written) % FINGERPRINTS)
+
+def _content(written: list[Written]) -> Content:
+    """Return the amount of all rows."""
+    rows = sum(task.row_count for task in written)
+    size = sum(task.byte_count for task in written)
+    return Content(rows, size, sum(task.fingerprint for task in written) % FINGERPRINTS)
 
 
 def _batch(attempt: Attempt, batch_id: int | None) -> BatchId | None:

@@ -71,8 +71,8 @@ class Written(WriterCommitMessage):
     """The size of the rows' keys and values, before compression."""
     prepared: PreparedTransaction | None = None
     """The transaction of the rows, if they are written exactly once."""
-    fingerprint: int | None = None
-    """The checksum of the rows' keys and values, if replays are compared by it."""
+    fingerprint: int = 0
+    """That of the rows' keys and values, if they are written exactly once."""
     seen: Seen = field(default_factory=Seen)
     """What the task's process has seen of the prefix before its first transaction of the run."""
     generation: Generation = Generation.FIRST

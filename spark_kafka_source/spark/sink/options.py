@@ -7,11 +7,10 @@ from enum import Enum
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
 from spark_kafka_source.exactly_once import (
+    DOUBT_OPTION,
     MOVED_OPTION,
-    TIMEOUT_OPTION,
     Caution,
     Checkpoint,
-    ReplayCheck,
     checked_prefix,
 )
 from spark_kafka_source.logs import logger_of
@@ -41,7 +40,11 @@ from spark_kafka_source.typed import TypedWriteConfig
 logger = logger_of(__name__)
 
 _PARTITIONER_CLASS = "kafka.partitioner.class"
-_OF_TRANSACTIONS = ("kafka.transactional.id", "kafka.transaction.timeout.ms")
+TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
+# The default of the brokers' `transaction.max.timeout.ms`. Readers wait as long for a query that
+# was abandoned.
+_USUAL_TIMEOUT_MS = 900_000
+_OF_TRANSACTIONS = ("kafka.transactional.id", TIMEOUT_OPTION)
 
 
 def _topic(name: str, text: str) -> str:
@@ -77,19 +80,14 @@ _PREFIX = Option(
     "the first part of an exactly-once query's transactional ids; the default is made of its id",
 )
 _TRANSACTION_TIMEOUT = Option(
-    "kafka.transaction.timeout.ms",
-    if_given(int64(60_000, minimum=1)),
-    "how long a micro-batch's transactions may be open; the default is 15 minutes, or less",
-)
-_REPLAY_CHECK = Option(
-    "replayCheck",
-    one_of(ReplayCheck.ROWS.value, {each.value: each for each in ReplayCheck}),
-    "by what a micro-batch that runs again is compared with what is [written](exactly-once.md)",
+    TIMEOUT_OPTION,
+    int64(_USUAL_TIMEOUT_MS, minimum=1),
+    "how long a micro-batch's transactions may be open",
 )
 _DOUBTFUL_REPLAYS = Option(
-    "doubtfulReplays",
-    one_of("warn", {"warn": False, "fail": True}),
-    "what is done if nobody can tell whether rows would be missing or doubled",
+    DOUBT_OPTION,
+    one_of(Caution.WARN.value, {each.value: each for each in Caution}),
+    "what is done if rows [may be missing or doubled](exactly-once.md)",
 )
 
 
@@ -129,8 +127,8 @@ class SinkOptions:
     typed: TypedWriteConfig = read_by(TypedWriteConfig.from_settings)
     guarantee: DeliveryGuarantee = held(_GUARANTEE)
     prefix: str | None = held(_PREFIX)
-    transaction_timeout_ms: int | None = held(_TRANSACTION_TIMEOUT)
-    caution: Caution = combined(Caution, _REPLAY_CHECK, _DOUBTFUL_REPLAYS)
+    transaction_timeout_ms: int = held(_TRANSACTION_TIMEOUT)
+    caution: Caution = held(_DOUBTFUL_REPLAYS)
     checkpoint: Checkpoint = combined(Checkpoint, _CHECKPOINT, _MOVED_FROM)
 
     def __post_init__(self) -> None:
@@ -144,13 +142,12 @@ class SinkOptions:
         expected = f"Set that to '{DeliveryGuarantee.EXACTLY_ONCE.value}', or leave this out"
         for option, is_given in (
             (_PREFIX, self.prefix is not None),
-            (_REPLAY_CHECK, self.caution.check is not Caution().check),
-            (_DOUBTFUL_REPLAYS, self.caution.fails),
+            (_DOUBTFUL_REPLAYS, self.caution is not Caution.WARN),
             (_MOVED_FROM, self.checkpoint.moved_from is not None),
         ):
             if is_given and not is_exact:
                 raise ConfigurationError(option.name, found, expected)
-        if not is_exact and self.transaction_timeout_ms is not None:
+        if not is_exact and self.transaction_timeout_ms != _USUAL_TIMEOUT_MS:
             logger.warning(
                 "Option '%s' has no effect here: there are transactions only with '%s' %s",
                 TIMEOUT_OPTION,

@@ -7,14 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import ReplayCheck
 from spark_kafka_source.options.kinds import TOPIC_NAME, TOPIC_NAMES
 from spark_kafka_source.producer import ColumnsFuture, KafkaProducer, RefusedRowsError
 from spark_kafka_source.records import UnencodableRowError
+from spark_kafka_source.records.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
-from spark_kafka_source.spark.sink.fingerprint import FINGERPRINTS, fingerprint_of, size_of
-from spark_kafka_source.spark.sink.options import SinkOptions
+from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
 _GRACE_SECONDS = 30.0
@@ -31,10 +30,9 @@ class Sending:
         """Each future follows the number of its first row."""
         self.row_count = 0
         self.byte_count = 0
-        self.fingerprint: int | None = None
-        """Of all rows; None if replays are not compared by it."""
-        if options.caution.check is ReplayCheck.CONTENTS:
-            self.fingerprint = 0
+        self.fingerprint = 0
+        """Of all rows, if they are written exactly once."""
+        self._takes_fingerprint = options.guarantee is DeliveryGuarantee.EXACTLY_ONCE
 
     def send(self, columns: pa.RecordBatch) -> None:
         """Give rows to the producer, and wait for room if it has none.
@@ -54,7 +52,7 @@ class Sending:
         self._on_their_way.append((self.row_count, future))
         self.row_count += columns.num_rows
         self.byte_count += size_of(columns)
-        if self.fingerprint is not None:
+        if self._takes_fingerprint:
             self.fingerprint = (self.fingerprint + fingerprint_of(columns)) % FINGERPRINTS
         self._raise_failures()
 

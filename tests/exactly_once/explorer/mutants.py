@@ -1,27 +1,35 @@
 """Wrong protocols: each has one fault, and a scenario in which the explorer must find it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from spark_kafka_source.exactly_once.leases import Owner
-
-from spark_kafka_source.admin.transactions import COMMITTED, TransactionDescription
+from spark_kafka_source.exactly_once import checks, replays, settling, worker
 from spark_kafka_source.exactly_once import driver as driver_module
-from spark_kafka_source.exactly_once import settling, slots, worker
-from spark_kafka_source.exactly_once.decision import BatchId, Decision, LastDecisions, Winner
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Decision,
+    LastDecisions,
+    Outcome,
+    Winner,
+)
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
-from spark_kafka_source.exactly_once.endings import Outcome, outcome
-from spark_kafka_source.exactly_once.errors import OtherDriverError
-from spark_kafka_source.exactly_once.requests import FetchDecisions, InitProducerId, ask
-from spark_kafka_source.exactly_once.slots import Slot, Slots
-from spark_kafka_source.producer import ProducerId, is_next
+from spark_kafka_source.exactly_once.endings import Found, by_coordinator, is_open
+from spark_kafka_source.exactly_once.errors import ReplayDiffersError
+from spark_kafka_source.exactly_once.requests import (
+    DescribeTransactions,
+    FetchDecisions,
+    InitProducerId,
+    ask,
+    end_each,
+)
+from spark_kafka_source.exactly_once.slots import Slot
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
-from tests.exactly_once.explorer.brokers import NAMES
+from tests.exactly_once.explorer import brokers as model
+from tests.exactly_once.explorer.brokers import Brokers
 from tests.exactly_once.explorer.exploring import Scenario
-from tests.exactly_once.explorer.spark import TakeLease
+from tests.exactly_once.explorer.spark import TASKS, NumberedSlots
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 
@@ -39,14 +47,6 @@ class FencesWithoutCheck(Driver):
 
     def _check_control(self, *_: Any) -> None:
         pass
-
-
-class ComparesEpochs(Driver):
-    """It takes its own fence for another driver's, if that is repeated."""
-
-    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
-        if not all(is_next(each.control, control) for each in prepared_write.seen):
-            raise OtherDriverError(NAMES.prefix, "the epoch")
 
 
 class ReadsBeforeItFences(Driver):
@@ -97,13 +97,6 @@ class ForgetsRun(Driver):
         yield from ()
 
 
-class AbortsUnmarked(Driver):
-    """An abort ends transactions of other runs, and leaves no mark."""
-
-    def _abort_others(self, _: Any, listed: Any) -> Any:
-        yield from self._sweep(listed)
-
-
 class SettlesOneWrite(Driver):
     """It settles the last decision of one write, and not of the others."""
 
@@ -126,7 +119,8 @@ class SparesOneWrite(Driver):
 class RemembersOneWrite(Driver):
     """It takes the last decision for that of each write."""
 
-    def _replayed(self, decisions: LastDecisions, batch: BatchId, _: str) -> Decision | None:
+    def _replayed(self, decisions: LastDecisions, replay: PreparedWrite) -> Decision | None:
+        batch = replay.batch
         found = [each for _, each in decisions.latest() if each.batch.batch_id == batch.batch_id]
         return found[-1] if found and found[-1].batch != batch else None
 
@@ -148,44 +142,31 @@ class BelievesItsMemory(Driver):
         return (yield from super().commit(work))
 
 
-class GoesOnLate(Slots):
-    """A worker goes on in a slot whose transaction may have timed out."""
+class SweepsOtherRuns(Driver):
+    """An abort ends transactions of other runs, too."""
 
-    def _continued(self, slot: Slot, batch_id: int, now_ms: int) -> Any:
-        yield from ()
-        after_end: Any = self._generation.after_end(slot.producer)
-        slot.owner.note(slot.number, after_end)
-        return replace(slot, producer=after_end, batch_id=batch_id, began_ms=now_ms)
+    def _of_run(self, _: str, listed: Any) -> Any:
+        return listed
 
 
-class InheritsBlindly(Slots):
-    """A process goes on in the slots of a former one, and does not ask what has become of them."""
+class GoesOnUnasked(NumberedSlots):
+    """A worker takes a new epoch, and does not ask whether the transaction before was committed."""
 
-    def inherit(self) -> Any:
-        yield from ()
-        for number, producer in enumerate(self._owner.begun):
-            following = producer and self._generation.after_end(producer)
-            if following is not None:
-                slot = Slot(
-                    self._owner, number, self._id(number), following, -1, 0, is_committed=True
-                )
-                self._slots.append(slot)
+    def _following(self, slot: Slot) -> Any:
+        producer: ProducerId = yield from ask(InitProducerId(slot.transactional_id))
+        return producer
 
 
-class NotesLate(Slots):
-    """A process does not note that it is about to ask for an epoch."""
+def same_ids(*arguments: Any) -> NumberedSlots:
+    """The slots of all processes of a run, with the same ids."""
+    names, space, generation, _ = arguments
+    return NumberedSlots(names, space, generation, 0)
 
-    def _initialised(self, slot: Slot) -> Any:
-        return (yield from ask(InitProducerId(slot.transactional_id)))
 
-
-class NotesNewSlotsOnly(Slots):
-    """A process does not note that it goes on in a slot."""
-
-    def _continued(self, slot: Slot, *arguments: Any) -> Any:
-        without_notes = replace(slot, owner=Owner(slot.owner.number))
-        continued = yield from super()._continued(without_notes, *arguments)
-        return continued and replace(continued, owner=slot.owner)
+def ids_of_the_dead(*arguments: Any) -> NumberedSlots:
+    """The slots of a process that takes the ids of the one before it."""
+    names, space, generation, process = arguments
+    return NumberedSlots(names, space, generation, process % TASKS)
 
 
 def ends_nothing(_: Any) -> Any:
@@ -193,24 +174,20 @@ def ends_nothing(_: Any) -> Any:
     yield from ()
 
 
-def by_epoch(winner: Winner, found: TransactionDescription | None) -> Outcome:
-    """The outcome by the epoch alone: any later one is a later transaction."""
-    if found is None:
-        return Outcome.UNKNOWN
-    ahead = found.producer.epoch - winner.producer.epoch
-    if ahead == 0:
-        return Outcome.OPEN
-    if ahead == 1 and found.state in COMMITTED:
-        return Outcome.COMMITTED
-    if ahead == 1 and found.state == "CompleteAbort":
-        return Outcome.ABORTED
-    return Outcome.COMMITTED
+def by_later(brokers: Brokers, winner: Winner) -> Found:
+    """The outcome by the rule of version 0.3: a later transaction proves a commit."""
+    found = by_state(brokers, winner)
+    is_later = found.outcome is Outcome.UNKNOWN and brokers.find(winner.transactional_id)
+    return Found(Outcome.COMMITTED) if is_later else found
 
 
-def without_later(winner: Winner, found: TransactionDescription | None) -> Outcome:
-    """The outcome without the rule about later transactions."""
-    is_later = found is not None and found.started_at_ms != winner.started_at_ms
-    return Outcome.UNKNOWN if is_later else outcome(winner, found)
+def by_state(brokers: Brokers, winner: Winner) -> Found:
+    """The outcome by the coordinator's word alone."""
+    transactional_id = winner.transactional_id
+    state = model.ask(brokers, DescribeTransactions((transactional_id,)))[1][transactional_id]
+    if is_open(winner, state):
+        return Found(Outcome.OPEN, state)
+    return Found(by_coordinator(winner, state))
 
 
 def not_urgent(*_: Any) -> bool:
@@ -218,25 +195,31 @@ def not_urgent(*_: Any) -> bool:
     return False
 
 
-def commit_only(decision: Decision, *, runs_again: bool = True) -> Any:
+def commit_only(decision: Decision, doubt: Any, **_: Any) -> Any:
     """All ends at once, whatever time has passed."""
-    del runs_again
-    yield from settling.commit_all(decision)
+    yield from settling.commit_all(decision, doubt)
     return True
 
 
-SHARED = partial(TakeLease, is_shared=True)
-"""A lease that two living processes have."""
-ENDED = frozenset({*COMMITTED, "CompleteAbort"})
+def commit_blindly(_: Any, outcomes: Any, winners: Any) -> Any:
+    """A refused commit is taken for one that has happened before."""
+    asked = list(winners)
+    yield from end_each([winner[:2] for winner in asked], commit=True)
+    return outcomes | dict.fromkeys(asked, Outcome.COMMITTED)
+
+
+def compare_counts(_: Any, names: Any, decided: Decision, batch: BatchId, replayed: Any) -> None:
+    """As many rows count as the same rows."""
+    if replayed[:2] != decided.content[:2]:
+        raise ReplayDiffersError(names.prefix, batch, decided.content, replayed)
+
+
 _ONE = Scenario(SECOND, runs=1, batches=2)
 AB = ("a", "b")
 
 MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
-    ),
-    "only epochs are compared": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"repeated": 1}), {"driver": ComparesEpochs}
     ),
     "the last decision is read before the fence": Mutant(
         Scenario(SECOND, runs=2, batches=1), {"driver": ReadsBeforeItFences}
@@ -253,29 +236,52 @@ MUTANTS = {
     "aborted without a look": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"lost": 1}), {"driver": AbortsBlindly}
     ),
+    "an abort ends transactions of other runs": Mutant(
+        Scenario(SECOND, runs=2, batches=2, written=1, faults={"lost": 1}),
+        {"driver": SweepsOtherRuns},
+    ),
     "nothing is swept": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"worker": 1}), {"driver": ForgetsRun}
     ),
-    "a slot goes on late": Mutant(
-        Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
-        {"slots": GoesOnLate},
+    "a slot goes on and does not ask": Mutant(
+        Scenario(FIRST, runs=1, batches=2, faults={"swallow": 1, "lost": 1}),
+        {"slots": GoesOnUnasked},
     ),
-    "a slot goes on after an abort": Mutant(
-        Scenario(SECOND, runs=1, batches=3, faults={"swallow": 1, "lost": 1, "long": 1}),
-        patches=[patch.object(slots, "COMMITTED", ENDED)],
+    "two processes have the same ids": Mutant(_ONE, {"slots": same_ids}),
+    "a process takes the ids of a dead one": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"death": 1}), {"slots": ids_of_the_dead}
     ),
-    "outcomes by epoch, and a timeout raises it twice": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}, timeout_bumps=2),
-        patches=[patch.object(settling, "outcome", by_epoch)],
+    "a later transaction proves a commit": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"taken": 1}),
+        patches=[patch.object(model, "outcome_of", by_later)],
     ),
-    "a later transaction tells nothing": Mutant(
-        _ONE, patches=[patch.object(settling, "outcome", without_later)]
+    "outcomes by the coordinator alone": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"expired": 1}),
+        patches=[patch.object(model, "outcome_of", by_state)],
+    ),
+    "a refused commit is taken for one": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"terminated": 1}),
+        patches=[patch.object(settling, "_commit", commit_blindly)],
+    ),
+    "the rest of an aborted decision is committed": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"aborted": 1}),
+        patches=[patch.object(driver_module, "settle", commit_only)],
     ),
     "not the most urgent first": Mutant(
         Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
-        patches=[
-            patch.object(driver_module, "settle", commit_only),
-        ],
+        patches=[patch.object(driver_module, "settle", commit_only)],
+    ),
+    "committed although it is soon over": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
+        patches=[patch.object(settling, "is_soon_over", not_urgent)],
+    ),
+    "only the counts of a replay are compared": Mutant(
+        Scenario(SECOND, runs=1, batches=1, written=1, faults={"restored": 1}),
+        patches=[patch.object(replays.Caution, "compare", compare_counts)],
+    ),
+    "checkpoints are not compared": Mutant(
+        Scenario(SECOND, runs=1, copies=1, written=1, batches=2),
+        patches=[patch.object(checks, "_is_other", lambda *_: False)],
     ),
     "one write is settled": Mutant(
         Scenario(SECOND, runs=1, batches=1, writes=AB, faults={"swallow": 1, "lost": 1}),
@@ -296,22 +302,4 @@ MUTANTS = {
         Scenario(SECOND, runs=1, batches=2, writes=AB, faults={"turn": 2}),
         {"driver": BelievesItsMemory},
     ),
-    "committed although it is soon over": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}),
-        patches=[patch.object(settling, "is_soon_over", not_urgent)],
-    ),
-    "an abort leaves no mark": Mutant(
-        Scenario(SECOND, runs=2, batches=2, written=1, faults={"lost": 1}),
-        {"driver": AbortsUnmarked},
-    ),
-    "a process inherits slots and does not ask": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"long": 1}), {"slots": InheritsBlindly}
-    ),
-    "an epoch that a dead process has asked for comes late": Mutant(
-        Scenario(SECOND, runs=1, batches=1, faults={"death": 1}), {"slots": NotesLate}
-    ),
-    "rows that a dead process has sent come late": Mutant(
-        Scenario(SECOND, runs=1, batches=2, faults={"death": 1}), {"slots": NotesNewSlotsOnly}
-    ),
-    "two processes have one lease": Mutant(_ONE, {"take": SHARED}),
 }

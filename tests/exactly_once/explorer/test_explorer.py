@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow
 
 FIRST, SECOND = Generation.FIRST, Generation.SECOND
 BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.name.lower())
+FULL = pytest.mark.reliability_full
 
 
 @BOTH
@@ -23,6 +24,11 @@ BOTH = pytest.mark.parametrize("generation", Generation, ids=lambda each: each.n
         {"swallow": 1, "lost": 1},
         {"lost": 1, "long": 1},
         {"repeated": 2},
+        {"death": 1},
+        {"taken": 1},
+        {"terminated": 1},
+        {"aborted": 1},
+        {"expired": 1},
     ],
     ids="-".join,
 )
@@ -39,6 +45,7 @@ def test_one_run_with_two_micro_batches(generation: Generation, faults: dict[str
         {"swallow": 1, "lost": 2},
         {"lost": 1, "long": 1},
         {"turn": 1, "lost": 1},
+        {"taken": 1},
     ],
     ids="-".join,
 )
@@ -54,15 +61,38 @@ def test_two_processes_of_a_driver_by_turns(generation: Generation) -> None:
 
 
 @BOTH
-def test_tasks_with_two_rows(generation: Generation) -> None:
-    Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults={"long": 1})).explore()
+@pytest.mark.parametrize("faults", [{"long": 1}, {"taken": 1}, {"aborted": 1}], ids="-".join)
+def test_tasks_with_two_rows(generation: Generation, faults: dict[str, int]) -> None:
+    Explorer(Scenario(generation, runs=1, batches=1, rows=2, faults=faults)).explore()
+
+
+@BOTH
+@pytest.mark.parametrize("writes", [("t",), AB], ids="-".join)
+def test_a_checkpoint_that_is_put_back(generation: Generation, writes: tuple[str, ...]) -> None:
+    """Other rows under the same number are told, and those that are written stay as they are."""
+    faults = {"restored": 1}
+    explorer = Explorer(Scenario(generation, 1, batches=2, written=1, writes=writes, faults=faults))
+    explorer.explore()
+    assert explorer.outcomes["judge: ReplayDiffersError"]
 
 
 def test_two_runs() -> None:
     Explorer(Scenario(SECOND, runs=2, batches=1)).explore()
 
 
-@pytest.mark.reliability_full
+@BOTH
+@FULL
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_copy_of_the_checkpoint(generation: Generation, written: int) -> None:
+    """Only one of the two queries writes, and the other one is told."""
+    explorer = Explorer(
+        Scenario(generation, runs=1, copies=1, batches=written + 1, written=written)
+    )
+    explorer.explore()
+    assert explorer.outcomes["PrefixInUseError"]
+
+
+@FULL
 @pytest.mark.parametrize(
     ("generation", "faults"), [(FIRST, {}), (FIRST, {"repeated": 1}), (SECOND, {"repeated": 1})]
 )
@@ -70,38 +100,73 @@ def test_two_runs_and_more(generation: Generation, faults: dict[str, int]) -> No
     Explorer(Scenario(generation, runs=2, batches=1, faults=faults)).explore()
 
 
-def test_a_process_that_dies_and_one_that_goes_on_with_its_ids() -> None:
-    """The second one is of the same run, or of the next one."""
-    Explorer(Scenario(SECOND, runs=1, batches=2, faults={"death": 1})).explore()
-
-
 @BOTH
-@pytest.mark.reliability_full
+@FULL
 @pytest.mark.parametrize(
-    "faults", [{"death": 1, "long": 1}, {"death": 2, "memory": 1}, {"death": 1, "lost": 1}]
+    "faults",
+    [
+        {"death": 1, "long": 1},
+        {"death": 2, "memory": 1},
+        {"death": 1, "lost": 1},
+        {"death": 1, "aborted": 1},
+        {"taken": 1, "lost": 1},
+        {"terminated": 1, "long": 1},
+        {"aborted": 1, "expired": 1},
+        {"aborted": 1, "swallow": 1, "lost": 1},
+    ],
+    ids="-".join,
 )
-def test_a_process_that_dies_and_other_faults(
-    generation: Generation, faults: dict[str, int]
-) -> None:
+def test_one_run_with_several_faults(generation: Generation, faults: dict[str, int]) -> None:
     scenario = Scenario(generation, runs=1, batches=2, faults=faults, most_states=300_000)
     Explorer(scenario).explore()
 
 
 @BOTH
-@pytest.mark.reliability_full
-@pytest.mark.parametrize("faults", [{"death": 1}, {"lost": 1}])
-def test_two_runs_after_a_decision(generation: Generation, faults: dict[str, int]) -> None:
-    """Aborts leave their marks, and processes inherit from another run. Not all states."""
+@FULL
+@pytest.mark.parametrize("fault", ["death", "lost", "restored"])
+def test_two_runs_after_a_decision(generation: Generation, fault: str) -> None:
+    """Not all states."""
     scenario = Scenario(
-        generation, runs=2, batches=2, written=1, faults=faults, most_states=300_000
+        generation, runs=2, batches=2, written=1, faults={fault: 1}, most_states=300_000
     )
     Explorer(scenario).explore()
 
 
+@BOTH
+@FULL
+@pytest.mark.parametrize("fault", ["long", "taken", "terminated", "aborted", "expired"])
+def test_two_runs_and_what_others_do(generation: Generation, fault: str) -> None:
+    """Not all states: with a long time there are more than a million."""
+    scenario = Scenario(generation, runs=2, batches=1, faults={fault: 1}, most_states=300_000)
+    Explorer(scenario).explore()
+
+
+@BOTH
+@FULL
+@pytest.mark.parametrize("timeout_bumps", [1, 2])
+def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -> None:
+    faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
+    scenario = Scenario(generation, runs=1, batches=3, faults=faults, timeout_bumps=timeout_bumps)
+    Explorer(scenario).explore()
+
+
+@BOTH
+@FULL
+def test_two_runs_with_two_writes(generation: Generation) -> None:
+    Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
+
+
+@BOTH
+def test_an_abort_in_one_partition_before_the_commit_is_the_limit(generation: Generation) -> None:
+    """Coordinators know nothing of it, and the driver asks no leader: the loss is silent."""
+    with pytest.raises(FoundError, match="rows are missing"):
+        Explorer(Scenario(generation, runs=1, batches=1, faults={"broken": 1})).explore()
+
+
 def _how_long(scenario: Scenario) -> pytest.MarkDecorator:
-    if scenario.written or scenario.batches > 2:
-        return pytest.mark.reliability_full
-    return pytest.mark.long if scenario.runs > 1 else pytest.mark.slow
+    if scenario.runs == 1:
+        return pytest.mark.slow
+    return FULL if scenario.written else pytest.mark.long
 
 
 @pytest.mark.parametrize(
@@ -115,35 +180,3 @@ def test_a_wrong_protocol_is_found(name: str) -> None:
             stack.enter_context(each)
         with pytest.raises(FoundError):
             Explorer(mutant.scenario, **mutant.parts).explore()
-
-
-@BOTH
-@pytest.mark.reliability_full
-@pytest.mark.parametrize("timeout_bumps", [1, 2])
-def test_errors_that_code_swallows(generation: Generation, timeout_bumps: int) -> None:
-    faults = {"swallow": 1, "lost": 1, "long": 1, "memory": 1}
-    scenario = Scenario(generation, runs=1, batches=3, faults=faults, timeout_bumps=timeout_bumps)
-    Explorer(scenario).explore()
-
-
-@BOTH
-@pytest.mark.reliability_full
-def test_two_runs_with_two_writes(generation: Generation) -> None:
-    Explorer(Scenario(generation, runs=2, batches=1, writes=AB)).explore()
-
-
-@BOTH
-@pytest.mark.reliability_full
-def test_two_runs_and_a_long_time(generation: Generation) -> None:
-    """Not all states: there are more than a million."""
-    faults = {"long": 1}
-    scenario = Scenario(generation, runs=2, batches=1, faults=faults, most_states=900_000)
-    Explorer(scenario).explore()
-
-
-@pytest.mark.reliability_full
-def test_rows_that_arrive_after_half_of_the_timeout_are_the_limit() -> None:
-    """A worker that stands still between its look at the clock and its first row hides a loss."""
-    faults = {"swallow": 1, "lost": 1, "long": 1}
-    with pytest.raises(FoundError, match="rows are missing"):
-        Explorer(Scenario(SECOND, runs=1, batches=3, faults=faults)).explore()

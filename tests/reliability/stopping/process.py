@@ -107,14 +107,14 @@ class Process:
         if order.what == ABORT:
             commits.abort(batch, order.winners)
         else:
-            commits.commit(PreparedWrite(batch, order.winners, query.where, order.seen))
+            commits.commit(PreparedWrite(batch, order.winners, order.seen, write=query.topic))
 
 
 def _lost(error: KafkaError) -> list[Any]:
     if not isinstance(error, DecidedRowsLostError):
         return []
     batch = error.batch
-    return [[batch.run_id, batch.batch_id, each] for each in (*error.lost, *error.unknown)]
+    return [[batch.run_id, batch.batch_id, each] for ids in error.found.values() for each in ids]
 
 
 def _tell(what: Answer | Stop) -> None:

@@ -100,7 +100,7 @@ def second(broker: MemoryBroker) -> MemoryBroker:
 
 @pytest.fixture(autouse=True)
 def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Be a new process in each test. Brokers allow transactions of one minute."""
+    """Be a new process in each test."""
     closing: list[Any] = []
 
     def making(make: Any) -> Any:
@@ -118,7 +118,6 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     commits = Pool(making(exactly_once._begin_commits), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_commits", commits)
     be_a_new_process()
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
     yield
     for each in closing:
         each.close()
@@ -253,7 +252,7 @@ def test_what_a_task_cannot_commit_is_left_to_the_driver(
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
     broker.control(EndTxnRequest, denied, times=1)
     written = write(guarantee(broker), IN_STREAM, "a")
-    assert "left to the driver" in caplog.text
+    assert "which the driver will do" in caplog.text
     assert state(broker, written) == "Ongoing"
 
 
@@ -264,7 +263,7 @@ def test_an_attempt_leaves_its_transaction_to_the_driver(broker: MemoryBroker) -
     transaction = broker.cluster.transactions[found.transactional_id]
     assert found.producer == (transaction.producer_id, transaction.epoch)
     assert found.partition_count == 1
-    assert transaction.timeout_ms == 60_000
+    assert transaction.timeout_ms == 900_000
 
 
 def test_the_ids_begin_with_the_prefix_or_with_what_tells_the_query(broker: MemoryBroker) -> None:
@@ -458,39 +457,19 @@ def test_a_slot_that_could_not_be_taken_is_an_error_of_the_task(broker: MemoryBr
     write(found, Attempt(4, 0, "q", RUN, 7), "b")
 
 
-def test_brokers_are_asked_once_how_long_a_transaction_may_be_open(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int | None] = []
-
-    def chosen(_: KafkaClient, given_ms: int | None) -> int:
-        asked.append(given_ms)
-        return given_ms or 60_000
-
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", chosen)
-    found = guarantee(broker)
-    for partition in range(3):
-        write(found, Attempt(partition, 0, "q", RUN, 7), "a")
-    assert asked == [None]
-    given = guarantee(
-        broker, **{"kafka.transaction.timeout.ms": "5000", "transactionalIdPrefix": "p"}
-    )
-    written = write(given, Attempt(4, 0, "q", RUN, 7), "a")
-    assert asked == [None, 5_000]
-    transaction = broker.cluster.transactions[prepared(written).transactional_id]
-    assert transaction.timeout_ms == 5_000
+def test_a_transaction_is_open_as_long_as_is_said(broker: MemoryBroker) -> None:
+    for given_ms, timeout_ms in ((None, 900_000), ("5000", 5_000)):
+        given = {} if given_ms is None else {"kafka.transaction.timeout.ms": given_ms}
+        be_a_new_process()
+        written = write(guarantee(broker, **given), Attempt(4, 0, "q", RUN, 7), "a")
+        transaction = broker.cluster.transactions[prepared(written).transactional_id]
+        assert transaction.timeout_ms == timeout_ms
 
 
-def test_brokers_that_allow_less_by_now_are_asked_again(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    allowed = [900_001, 900_000]  # The in-memory broker has the usual maximum.
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda *_: allowed.pop(0))
-    found = guarantee(broker)
-    with pytest.raises(ConfigurationError, match=r"'kafka\.transaction\.timeout\.ms'"):
+def test_a_time_that_brokers_refuse_is_named(broker: MemoryBroker) -> None:
+    found = guarantee(broker, **{"kafka.transaction.timeout.ms": "900001"})
+    with pytest.raises(ConfigurationError, match=r"'kafka\.transaction\.timeout\.ms'.* 900001"):
         found.begin(IN_STREAM)
-    write(found, IN_STREAM, "a")
-    assert not allowed
 
 
 def test_an_attempt_that_was_fenced_fails(broker: MemoryBroker) -> None:
@@ -517,9 +496,6 @@ class FakeCommit:
 
     def commit(self, prepared_write: PreparedWrite) -> None:
         self.calls.append(prepared_write)
-
-    def commit_nothing(self, *call: Any) -> None:
-        self.calls.append(("commit nothing", *call))
 
     def end_all(self, transactions: Any) -> None:
         self.calls.append(("end all", *transactions))
@@ -552,7 +528,7 @@ def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     ((prefix, found),) = made
     assert prefix == "pykafka-q"
     both, seen, where = (TRANSACTION, other), frozenset({SEEN, Seen()}), Checkpoint("/c", "/b")
-    assert found.calls == [PreparedWrite(BATCH, both, seen, Content(3, 6), "t", where)]
+    assert found.calls == [PreparedWrite(BATCH, both, seen, Content(3, 6, 0), "t", where)]
 
 
 def test_a_write_is_named_by_its_topic_or_by_none(made: list[tuple[str, FakeCommit]]) -> None:
@@ -566,7 +542,7 @@ def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     messages = [EMPTY, *(replace(WRITTEN, fingerprint=each) for each in (7, (1 << 63) - 1))]
-    guarantee(replayCheck="contents").commit(messages, 7)
+    guarantee().commit(messages, 7)
     assert made[0][1].calls[0].content == Content(2, 2, 6)
 
 
@@ -583,7 +559,7 @@ def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
     guarantee(checkpointLocation="/c").commit([EMPTY], 7)
-    nothing = "commit nothing", BATCH, Content(0, 0), "t", Checkpoint("/c")
+    nothing = PreparedWrite(BATCH, (), frozenset(), Content(0, 0, 0), "t", Checkpoint("/c"))
     assert made[0][1].calls == [nothing]
 
 

@@ -43,11 +43,10 @@ def test_what_is_given_is_understood() -> None:
         ("kafka.transactional.id", "x", "Each task has one of its own"),
         ("transactionalIdPrefix", "a.b", "no dot"),
         ("transactionalIdPrefix", "a", "or leave this out"),
-        ("replayCheck", "contents", "or leave this out"),
-        ("replayCheck", "bytes", "Give none or rows or contents"),
+        ("replayCheck", "none", "give 'doubtfulReplays' accept"),
         ("doubtfulReplays", "fail", "or leave this out"),
         ("checkpointMovedFrom", "/a", "or leave this out"),
-        ("doubtfulReplays", "stop", "Give warn or fail"),
+        ("doubtfulReplays", "stop", "Give warn or fail or accept"),
         ("kafka.partitioner.class", "org.example.Mine", "a column 'partition'"),
         ("kafka.acks", "2", "Give one of all, 1, 0"),
         ("kafka.delivery.timeout.ms", "1", "'kafka.request.timeout.ms'"),
@@ -110,7 +109,7 @@ EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 
 def test_rows_are_written_at_least_once_unless_told_otherwise() -> None:
     assert parsed().guarantee is DeliveryGuarantee.AT_LEAST_ONCE
-    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, None)
+    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, 900_000)
 
 
 def test_exactly_once_is_understood() -> None:

@@ -6,6 +6,7 @@ import pytest
 from spark_kafka_source.errors import BrokerError, KafkaTimeoutError, error_named
 from spark_kafka_source.producer import RefusedRowsError
 from spark_kafka_source.records import RowTooLargeError, UnencodableRowError
+from spark_kafka_source.records.fingerprint import fingerprint_of
 from spark_kafka_source.spark.conditions import NullTopicError
 from spark_kafka_source.spark.sink.sending import Sending
 from tests.spark.sink.fake_producer import FakeProducer
@@ -34,7 +35,15 @@ def test_rows_are_sent_and_counted(producer: FakeProducer) -> None:
     assert producer.calls == ["flush"]
     assert to_send.row_count == 3
     assert to_send.byte_count == 3
-    assert to_send.fingerprint is None
+    assert to_send.fingerprint == 0  # Nothing compares these rows.
+
+
+def test_rows_that_are_written_exactly_once_have_a_fingerprint(producer: FakeProducer) -> None:
+    options = parsed(topic="t", deliveryGuarantee="exactly-once")
+    to_send = Sending(producer, options, 0)  # type: ignore[arg-type]  # a fake
+    to_send.send(values("a"))
+    to_send.send(values("b"))
+    assert to_send.fingerprint == fingerprint_of(values("a", "b"))
 
 
 def test_what_was_not_written_is_an_error_at_the_next_rows(producer: FakeProducer) -> None:
