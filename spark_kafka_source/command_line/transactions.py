@@ -11,9 +11,9 @@ from spark_kafka_source.admin.transactions import OPEN, describe_transactions, l
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Names, checked_prefix
 from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import LateAbortError
+from spark_kafka_source.exactly_once.names import Names, checked_prefix
 from spark_kafka_source.exactly_once.repair import (
     Finished,
     TaskTransaction,
@@ -185,7 +185,7 @@ def abort(arguments: argparse.Namespace, output: Output) -> int:
     if late is not None:
         raise late
     if arguments.execute:
-        is_of_query = task is not None and task.run_id is None
+        is_of_query = task is not None and task.last is not None
         output.note(_ABORTED_TASK if is_of_query else _ABORTED)
         return 0
     if described.producer != producer:

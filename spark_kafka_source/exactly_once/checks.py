@@ -54,13 +54,6 @@ def check_owner(prefix: str, decided: Decision, batch: BatchId, checkpoint: Chec
             "That is another query, or the same with another checkpoint: give each its own. If"
             f" the other one is gone for good, delete the group {prefix!r}"
         )
-    elif decided.batch.batch_id > batch.batch_id:
-        reason = (
-            "The checkpoint was rolled back, or the query runs twice: the rows of these"
-            " batches are written already. Put back the checkpoint that was in use last: each row"
-            " is then there once. Another prefix writes every batch since that copy again: their"
-            " rows are then there twice"
-        )
     elif _is_other(decided.checkpoint, checkpoint):
         reason = (
             f"Its checkpoint was at {decided.checkpoint!r}, and this one is at"
@@ -68,6 +61,13 @@ def check_owner(prefix: str, decided: Decision, batch: BatchId, checkpoint: Chec
             f" drop each other's rows: give the copy '{PREFIX_OPTION}'. If the checkpoint was"
             f" moved, and nobody uses the old one, set '{MOVED_OPTION}' to"
             f" {decided.checkpoint!r}"
+        )
+    elif decided.batch.batch_id > batch.batch_id:
+        reason = (
+            "The checkpoint was rolled back, or the query runs twice: the rows of these"
+            " batches are written already. Put back the checkpoint that was in use last: each row"
+            " is then there once. Another prefix writes every batch since that copy again: their"
+            " rows are then there twice"
         )
     else:
         return

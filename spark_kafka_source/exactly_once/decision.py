@@ -90,8 +90,13 @@ class DecisionId(NamedTuple):
     write: str = ""
 
 
-Seen = frozenset[DecisionId]
-"""The decisions about the latest micro-batch, as a worker saw them before its first transaction."""
+class Seen(NamedTuple):
+    """The state of a prefix, as a worker saw it before its first transaction in a run."""
+
+    control: ProducerId | None = None
+    """The control id's producer; None for a new id."""
+    decisions: frozenset[DecisionId] = frozenset()
+    """The decisions about the latest micro-batch."""
 
 
 class Content(NamedTuple):

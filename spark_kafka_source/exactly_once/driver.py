@@ -6,8 +6,11 @@ decision in a transaction under the control id. Once that is committed, the micr
 
 **Why a sweep does no harm, whenever it comes.** A driver sweeps only after its decision, and only
 transactions that it listed before that. Take a transaction that another driver listed. It had
-begun, so its task had looked, before that driver's decision. So the task's own driver finds a
-decision that the task has not seen, and decides nothing.
+begun, so its task had looked, before that driver's decision. So the task's own driver finds two
+changes after its fence: its epoch is not the next one after the epoch that the task saw, and the
+last decision is another one. One of the two, unchanged, is proof enough. Each may change without
+another driver: a fence that is repeated after a lost answer raises the epoch twice, and brokers
+tell a decision somewhat after it is made.
 
 **Several writes.** Code in foreachBatch may write a micro-batch to several topics, one write after
 the other. Each write has decisions of its own (`LastDecisions`), with which its replay is compared.
@@ -219,16 +222,21 @@ class Driver:
                 ConfirmDecisions(control, prepared_write.wheres[0])
             )
             self._decisions = confirmed.decisions
-            self._check_control(prepared_write)
+            self._check_control(prepared_write, control)
             control = confirmed.control
         self._control = control
 
-    def _check_control(self, prepared_write: PreparedWrite) -> None:
-        """Raise `OtherDriverError` if another driver has decided since the tasks looked."""
+    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
+        """Raise `OtherDriverError` if another driver may have decided since the tasks looked.
+
+        A fence that is repeated, since its answer was lost, raises the epoch by more than one.
+        Then the last decisions tell: each is this run's, or the tasks have seen it.
+        """
+        unsure = [seen for seen in prepared_write.seen if not is_next(seen.control, control)]
         for _, decision in self._decisions.latest():
             is_own = decision.batch.run_id == prepared_write.batch.run_id
-            if not is_own and not all(decision.id in seen for seen in prepared_write.seen):
-                problem = f"{decision.batch} was decided after a task began, or told late"
+            if not is_own and not all(decision.id in seen.decisions for seen in unsure):
+                problem = f"{decision.batch} was decided after a task began"
                 raise OtherDriverError(self._names.prefix, problem)
 
     def _check_first(self, batch: BatchId) -> Steps[None]:

@@ -49,15 +49,12 @@ class StepRunner:
         self._transactions = Transactions(client, names, generation)
         self._clock = Clock()
 
-    def run(self, steps: Steps[T], first: Sequence[Request] | None = None) -> T:
-        """Run steps to their end in this thread. Return their result, or raise their error.
+    def run(self, steps: Steps[T]) -> T:
+        """Run steps to their end in this thread. Return their result, or raise their error."""
+        return self._client.run(self._run(steps))
 
-        `first` are the first requests of steps that have begun.
-        """
-        return self._client.run(self._run(steps, first))
-
-    async def _run(self, steps: Steps[T], first: Sequence[Request] | None) -> T:
-        go_on = partial(next, steps) if first is None else lambda: first
+    async def _run(self, steps: Steps[T]) -> T:
+        go_on = partial(next, steps)
         while True:
             try:
                 requests = go_on()

@@ -423,11 +423,6 @@ class KafkaProducer:
         with self._transactions() as transaction:
             transaction.begin_at(beginning)
 
-    def knows_id(self, transactional_id: str) -> bool:
-        """Return whether the brokers know this id, of whichever producer it is."""
-        with self._transactions() as transaction:
-            return transaction.knows(transactional_id)
-
     def prepare_transaction(self) -> PreparedTransaction | None:
         """Wait for all records, and return the handle by which another process ends it.
 

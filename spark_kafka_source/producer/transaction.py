@@ -160,14 +160,6 @@ class Transaction(Identity):
         """Hold a conversation of a coordinator, for `max.block.ms` at most."""
         return self._client.run(talk(*args, **more, timeout_ms=self._config.max_block_ms))
 
-    def knows(self, transactional_id: str) -> bool:
-        """Return whether the brokers know this id, which may be of another producer."""
-        coordinator = TransactionCoordinator(self._client, transactional_id)
-        with self._in_state(_State.OPEN):
-            pass
-        # An error says nothing about this transaction.
-        return self._run(coordinator.is_known)
-
     def prepare(self) -> PreparedTransaction | None:
         """Wait for all records, and leave the end to another process. None without a record."""
         with self._in_state(_State.OPEN):

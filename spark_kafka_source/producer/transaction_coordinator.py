@@ -31,11 +31,6 @@ from spark_kafka_source.producer.errors import transaction_error
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.sequences import ProducerId
 from spark_kafka_source.protocol import Request, Response
-from spark_kafka_source.protocol.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-    TransactionState,
-)
 from spark_kafka_source.protocol.messages.produce import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -63,7 +58,6 @@ _FIRST_PAUSE_MS = 20
 # A broker answers one connection's requests in order; more requests take another connection.
 _MOST_BEHIND = 64
 _NOT_ATTEMPTED = "OPERATION_NOT_ATTEMPTED"
-_NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
 _TOPIC_DENIED = error_named("TOPIC_AUTHORIZATION_FAILED")
 
 
@@ -199,23 +193,6 @@ class TransactionCoordinator:
 
         await self._ask(f"{api} for {key} by {self._key}", request, timeout_ms, check, key)
 
-    async def is_known(self, *, timeout_ms: int | None = None) -> bool:
-        """Return whether any producer has asked for an id and epoch under the transactional id."""
-        return await self._described(timeout_ms) is not None
-
-    async def _described(self, timeout_ms: int | None) -> TransactionState | None:
-        what = f"DescribeTransactions of {self._key}"
-
-        def check(answer: DescribeTransactionsResponse) -> None:
-            code = _state_in(answer, self._transactional_id, what).error_code
-            if code != _NOT_FOUND:
-                self._check(code, what)
-
-        request = DescribeTransactionsRequest([self._transactional_id])
-        answer = await self._ask(what, request, timeout_ms, check)
-        state = _state_in(answer, self._transactional_id, what)
-        return None if state.error_code == _NOT_FOUND else state
-
     async def end(
         self, producer: ProducerId, *, commit: bool, timeout_ms: int | None = None
     ) -> ProducerId:
@@ -325,15 +302,6 @@ async def new_producer_id(client: KafkaClient, *, timeout_ms: int | None = None)
         return _producer_of(answer, what)
 
     return await client.retrying(what, attempt, timeout_ms=timeout_ms)
-
-
-def _state_in(
-    answer: DescribeTransactionsResponse, transactional_id: str, what: str
-) -> TransactionState:
-    for state in answer.transaction_states:
-        if state.transactional_id == transactional_id:
-            return state
-    raise ProtocolError(f"{what}: the answer leaves it out")
 
 
 def _producer_of(answer: InitProducerIdResponse, what: str) -> ProducerId:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 # Options that Spark adds: by `load("a")` and `load(["a", "b"])`; for a table of its catalog the
-# reserved properties, and each option again behind a prefix; those of a stream that is written.
+# reserved properties, and each option again behind a prefix; the name of a stream that is written.
 _OF_SPARK = frozenset(
     (
         *("path", "paths"),
@@ -42,7 +42,7 @@ _OF_SPARK = frozenset(
     )
 )
 _OPTION_OF_A_TABLE = "option."
-_OF_WRITTEN_STREAMS = frozenset(("checkpointlocation", "queryname"))
+_OF_WRITTEN_STREAMS = frozenset(("queryname",))
 # No other source has options of these names. One without effect would change what values mean.
 _OF_VALUES = ("key.", "value.")
 

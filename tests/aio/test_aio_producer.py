@@ -45,7 +45,7 @@ def held(conversation: Any) -> Any:
 
 def test_it_has_the_calls_of_the_other_one() -> None:
     """But for those by which another process ends a transaction, and callbacks."""
-    by_another = {"begin_at", "knows_id", "prepare_transaction", "sends_at_once", "of"}
+    by_another = {"begin_at", "prepare_transaction", "sends_at_once", "of"}
     for name, there in inspect.getmembers(KafkaProducer, callable):
         if name.startswith("_") or name in by_another:
             continue

@@ -12,9 +12,7 @@ from spark_kafka_source.admin import KafkaAdmin
 from spark_kafka_source.command_line.main import main
 from spark_kafka_source.command_line.transactions import _span
 from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.exactly_once import Names
 from spark_kafka_source.exactly_once.errors import LateAbortError
-from spark_kafka_source.exactly_once.leases import Owner
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.describe_producers import DescribeProducersRequest
 from spark_kafka_source.protocol.messages.list_transactions import ListTransactionsRequest
@@ -68,15 +66,12 @@ def documents(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[Any]]:
 
 Documents = Callable[[], list[Any]]
 Shown = pytest.CaptureFixture[str]
-SPACE = Names("billing").space
 
 
 def started(query: Query) -> Run:
     """Return a run whose ids end with 0.0, 0.1 and so on."""
     run = Run(query, "r")
-    slots = run.look(0)._slots
-    # Another test, or another worker of pytest, may have left a lease with slots.
-    slots._owner, slots._slots, slots._count = Owner(0), [], 0
+    run.look(0)._slots._numbers = iter(range(1_000))
     return run
 
 
@@ -108,11 +103,11 @@ def test_what_is_open_and_whose_it_is(query: Query, run: Command, capsys: Shown)
         *("QUERY", "BATCH", "TASK", "ATTEMPT", "NOTE"),
     ]
     assert [" ".join(line.split()) for line in lines] == [
-        f"billing.{SPACE}.0.0 Ongoing 1000 0 1m01s 13m59s q 0 0 0 "
+        "billing.r.0.0 Ongoing 1000 0 1m01s 13m59s q 0 0 0 "
         "decided: start the query, which commits it, or 'finish' it",
-        f"billing.{SPACE}.0.1 Ongoing 1001 0 1m01s 13m59s q 0 0 1 "
+        "billing.r.0.1 Ongoing 1001 0 1m01s 13m59s q 0 0 1 "
         "decided: start the query, which commits it, or 'finish' it",
-        f"billing.{SPACE}.0.2 Ongoing 1003 0 1m01s 13m59s q - 0 2 not decided",
+        "billing.r.0.2 Ongoing 1003 0 1m01s 13m59s q - 0 2 not decided",
     ]
 
 
@@ -123,7 +118,7 @@ def test_all_that_is_known_for_programs(query: Query, run: Command, documents: D
     assert run("list", "--json", "--prefix", "billing") == 0
     (found,) = documents()
     assert found == {
-        "transaction": f"billing.{SPACE}.0.0",
+        "transaction": "billing.r.0.0",
         "state": "Ongoing",
         "producer": 1000,
         "epoch": 0,
@@ -141,7 +136,7 @@ def test_all_that_is_known_for_programs(query: Query, run: Command, documents: D
             {"topic": "orders", "partition": 2},
         ],
         "query": None,
-        "run": None,
+        "run": "r",
         "batch": None,
         "last_batch": None,
         "task": 0,
@@ -161,11 +156,11 @@ def test_only_transactions_in_the_given_states_are_listed(
     assert run("list", "--json", "--state", "CompleteCommit", "--state", "CompleteAbort") == 0
     found = documents()
     assert [each["transaction"] for each in found] == [
-        f"billing.{SPACE}.0.0",
-        f"billing.{SPACE}.0.1",
         "billing.control",
+        "billing.r.0.0",
+        "billing.r.0.1",
     ]
-    assert [each["decided"] for each in found] == [True, True, None]
+    assert [each["decided"] for each in found] == [None, True, True]
     assert {each["open"] for each in found} == {None}
 
 
@@ -176,7 +171,7 @@ def test_a_broker_that_does_not_answer_is_told(
     broker.control(ListTransactionsRequest, error_named("UNKNOWN_SERVER_ERROR"), node_id=1)
     assert run("list") == 1
     shown = capsys.readouterr()
-    assert f"billing.{SPACE}.0.0" in shown.out
+    assert "billing.r.0.0" in shown.out
     assert shown.err.startswith(f"Broker 1 ({broker.address(1)}) does not list its own: ")
 
 
@@ -198,9 +193,9 @@ def test_one_in_full(query: Query, run: Command, capsys: Shown) -> None:
     of_query = started(query)
     of_query.commit(0, of_query.write(0))
     of_query.write(1, 1)
-    assert run("describe", f"billing.{SPACE}.0.0") == 0
+    assert run("describe", "billing.r.0.0") == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"transaction: billing.{SPACE}.0.0",
+        "transaction: billing.r.0.0",
         "state:       Ongoing",
         "producer:    1000",
         "epoch:       1",
@@ -209,6 +204,7 @@ def test_one_in_full(query: Query, run: Command, capsys: Shown) -> None:
         "open:        1m01s",
         "left:        13m59s",
         "query:       q",
+        "run:         r",
         "last batch:  0",
         "task:        0",
         "attempt:     0",
@@ -225,7 +221,7 @@ def test_one_that_is_not_there_does_not_hide_the_others(
     query: Query, run: Command, capsys: Shown
 ) -> None:
     started(query).write(0, 2)
-    assert run("describe", "nope", f"billing.{SPACE}.0.0", f"billing.{SPACE}.0.1") == 1
+    assert run("describe", "nope", "billing.r.0.0", "billing.r.0.1") == 1
     shown = capsys.readouterr()
     assert shown.err == "There is no transactional id 'nope'\n"
     assert shown.out.count("transaction: ") == 2
@@ -246,7 +242,7 @@ def test_partitions_that_may_not_be_asked_are_named_all_the_same(
 ) -> None:
     started(query).write(0, 1)
     broker.control(DescribeProducersRequest, error_named("TOPIC_AUTHORIZATION_FAILED"), times=None)
-    assert run("describe", f"billing.{SPACE}.0.0") == 0
+    assert run("describe", "billing.r.0.0") == 0
     shown = capsys.readouterr()
     assert "How long readers wait is not known: DescribeProducers of orders-0" in shown.err
     assert "TOPIC   PARTITION\norders          0\n" in shown.out
@@ -258,7 +254,9 @@ def test_partitions_that_may_not_be_asked_are_named_all_the_same(
 def test_an_abort_is_shown_before_it_is_done(
     broker: MemoryBroker, query: Query, run: Command, capsys: Shown
 ) -> None:
-    (prepared,) = started(query).write(0, 1)
+    of_query = started(query)
+    of_query.commit(0, of_query.write(0))
+    (prepared,) = of_query.write(1, 1)
     assert run("abort", *naming(prepared)) == 0
     assert "Nothing was aborted: this was a dry run; add --execute" in capsys.readouterr().err
     assert state(broker, prepared) == "Ongoing"
@@ -310,7 +308,7 @@ def test_an_abort_that_comes_too_late_says_what_it_has_done(
     assert run("abort", *naming(prepared), "--execute", "--json") == 1
     (found,) = documents()
     names = ("state", "aborted", "decided", "batch", "query", "run", "note")
-    of_batch = (True, 0, "q", "r") if is_told else (None, None, None, None)
+    of_batch = (True, 0, "q", "r") if is_told else (None, None, None, "r")
     assert tuple(found[name] for name in names) == ("PrepareAbort", True, *of_batch, note)
 
 
@@ -336,7 +334,7 @@ def test_what_is_decided_is_not_aborted(
     first, _ = decided(started(trial.query))
     assert run("abort", *naming(first), "--execute") == 1
     assert capsys.readouterr().err == (
-        f"spark-kafka-source: billing.{SPACE}.0.0 must not be aborted: batch 0 of query q (run r) "
+        "spark-kafka-source: billing.r.0.0 must not be aborted: batch 0 of query q (run r) "
         "is decided, and its rows would be lost. Start the query again, it commits them; or, if "
         "nobody is to start it, 'spark-kafka-source transactions finish billing --execute'\n"
     )
@@ -369,7 +367,7 @@ def test_a_driver_that_decides_just_now_is_fenced(
 @pytest.mark.parametrize("number", ["", "-1", "1.5", "x", "9" * 19])
 def test_numbers_that_are_none(number: str, run: Command, capsys: Shown) -> None:
     with pytest.raises(SystemExit) as raised:
-        run("abort", f"billing.{SPACE}.0.0", "--producer-id", number, "--epoch", "0")
+        run("abort", "billing.r.0.0", "--producer-id", number, "--epoch", "0")
     assert raised.value.code == 2
 
 
@@ -379,9 +377,9 @@ def test_numbers_that_are_none(number: str, run: Command, capsys: Shown) -> None
 def test_what_is_decided_is_finished(trial: Trial, run: Command, capsys: Shown) -> None:
     decided(started(trial.query))
     table = [
-        f"{'TRANSACTION':{len(SPACE) + 12}}  TASK  ATTEMPT  PRODUCER  EPOCH  OUTCOME",
-        f"billing.{SPACE}.0.0     0        0      1000      0  open",
-        f"billing.{SPACE}.0.1     0        1      1001      0  open",
+        f"{'TRANSACTION':13}  TASK  ATTEMPT  PRODUCER  EPOCH  OUTCOME",
+        "billing.r.0.0     0        0      1000      0  open",
+        "billing.r.0.1     0        1      1001      0  open",
     ]
     last = "The last decision under 'billing' is batch 0 of query q (run r) to topic 'orders'\n"
     assert run("finish", "billing") == 0

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Seen, Worker
+from spark_kafka_source.exactly_once.decision import Seen
+from spark_kafka_source.exactly_once.worker import Worker
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from tests.exactly_once.query import TIMEOUT_MS, Query, Run
 from tests.exactly_once.steps import Step

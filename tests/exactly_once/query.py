@@ -8,20 +8,16 @@ from typing import TypeVar
 
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import (
-    BatchId,
-    Caution,
-    Checkpoint,
-    Commits,
-    Content,
-    Names,
-    PreparedWrite,
-    Slot,
-    StepRunner,
-    Steps,
-    Worker,
-)
-from spark_kafka_source.exactly_once.decision import NO_CONTENT
+from spark_kafka_source.exactly_once.checks import Checkpoint
+from spark_kafka_source.exactly_once.committing import Commits
+from spark_kafka_source.exactly_once.decision import NO_CONTENT, BatchId, Content
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
+from spark_kafka_source.exactly_once.requests import Steps
+from spark_kafka_source.exactly_once.slots import Slot
+from spark_kafka_source.exactly_once.step_runner import StepRunner
+from spark_kafka_source.exactly_once.worker import Worker
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,

@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import Any
 
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.exactly_once import Names, StepRunner
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.requests import (
     ConfirmDecisions,
     EndTxn,
@@ -14,6 +14,7 @@ from spark_kafka_source.exactly_once.requests import (
     RecordDecision,
     Request,
 )
+from spark_kafka_source.exactly_once.step_runner import StepRunner
 from spark_kafka_source.producer import Generation
 
 

@@ -13,17 +13,16 @@ from spark_kafka_source.errors import (
     ProtocolError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
+from spark_kafka_source.exactly_once import endings, step_runner
+from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
     PartlyCommittedError,
     PrefixInUseError,
     PrefixIsGroupError,
     TransactionTimedOutError,
-    endings,
-    step_runner,
 )
-from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.describe_transactions import DescribeTransactionsRequest

@@ -8,9 +8,9 @@ import pytest
 
 from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import (
+from spark_kafka_source.exactly_once.decision_store import DecisionStore
+from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
-    DecisionStore,
     OtherDriverError,
     PrefixInUseError,
     TransactionTimedOutError,

@@ -1,7 +1,5 @@
 """Old decisions that a former coordinator tells: no driver believes them."""
 
-import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -9,14 +7,17 @@ from typing import Any
 import pytest
 
 from spark_kafka_source.client import CoordinatorKey, KafkaClient
-from spark_kafka_source.errors import KafkaError, error_named
-from spark_kafka_source.exactly_once import OtherDriverError, PrefixInUseError
+from spark_kafka_source.errors import error_named
 from spark_kafka_source.exactly_once.decision_store import DecisionStore
-from spark_kafka_source.exactly_once.errors import DecidedTransactionError
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    OtherDriverError,
+    PrefixInUseError,
+)
 from spark_kafka_source.exactly_once.repair import abort_undecided, finish
 from spark_kafka_source.exactly_once.requests import Confirmed
 from spark_kafka_source.net import Deadline
-from spark_kafka_source.producer import PreparedTransaction, ProducerId
+from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -33,7 +34,7 @@ from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import Trial, for_each, in_memory_trial, transaction_of
 from tests.exactly_once.dying import CrashError, at, decided
 from tests.exactly_once.former import FormerCoordinator
-from tests.exactly_once.query import Query, Run, client_of
+from tests.exactly_once.query import Query, client_of
 from tests.exactly_once.steps import Step
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
@@ -264,48 +265,6 @@ def test_a_late_copy_of_its_offset_replaces_no_decision(
     run = query.start()
     run.commit(1, run.write(1))
     written.judge()
-
-
-@pytest.mark.parametrize("slow", [False, True], ids=["quick", "slow"])
-def test_aborts_at_once_end_all(slow: bool, broker: MemoryBroker, written: Trial) -> None:
-    """Each of two drivers fences the other while it confirms.
-
-    On a slow broker a look at the decision takes far longer than the drivers' backoff.
-    """
-    query = written.query
-    if slow:
-        broker.control(TxnOffsetCommitRequest, take_time, times=None)
-    for _ in range(DUELS):
-        runs = [query.start(), query.start()]
-        winners = [each.write(1) for each in runs]
-        errors = in_parallel(*zip(runs, winners, strict=True))
-        assert errors == []
-        states = {transaction_of(broker, each).state for own in winners for each in own}
-        assert states == {"CompleteAbort"}
-
-
-def take_time(_: TxnOffsetCommitRequest) -> Action:
-    time.sleep(SLOW_SECONDS)  # The whole broker waits.
-    return Action.HANDLE
-
-
-def in_parallel(*aborts: tuple[Run, list[PreparedTransaction]]) -> list[KafkaError]:
-    errors: list[KafkaError] = []
-    start = threading.Barrier(len(aborts))
-
-    def abort(run: Run, winners: list[PreparedTransaction]) -> None:
-        start.wait()
-        try:
-            run.abort(1, winners)
-        except KafkaError as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=abort, args=each) for each in aborts]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return errors
 
 
 def test_a_transaction_at_a_deleted_topic_can_be_aborted(

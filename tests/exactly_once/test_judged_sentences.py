@@ -14,15 +14,15 @@ import pytest
 
 from spark_kafka_source.admin.deletion import delete_groups
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import (
-    Caution,
+from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.endings import Transactions
+from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     DoubtfulReplayError,
     PartlyCommittedError,
     PrefixInUseError,
 )
-from spark_kafka_source.exactly_once.decision import Outcome
-from spark_kafka_source.exactly_once.endings import Transactions
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.testing.memory import MemoryBroker
 from tests.documentation.pages import DOCS

@@ -9,7 +9,7 @@ import pytest
 from spark_kafka_source import KafkaAdmin
 from spark_kafka_source.admin.committed import is_decision
 from spark_kafka_source.command_line.main import main
-from spark_kafka_source.exactly_once import BatchId, Decision
+from spark_kafka_source.exactly_once.decision import BatchId, Decision
 from spark_kafka_source.exactly_once.names import Names, prefix_of_query
 from spark_kafka_source.testing import LocalKafka
 from tests.documentation.pages import DOCS

@@ -12,8 +12,13 @@ from spark_kafka_source.admin import TransactionNotFoundError
 from spark_kafka_source.admin.transactions import abort_transaction
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import BrokerError, KafkaError, error_named
-from spark_kafka_source.exactly_once import OtherDriverError, TransactionTimedOutError, repair
-from spark_kafka_source.exactly_once.errors import DecidedTransactionError, LateAbortError
+from spark_kafka_source.exactly_once import repair
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
+    LateAbortError,
+    OtherDriverError,
+    TransactionTimedOutError,
+)
 from spark_kafka_source.producer import PreparedTransaction, ProducerId
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.protocol.messages.describe_transactions import (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.exactly_once import Names, TaskId, checked_prefix, prefix_of_query
+from spark_kafka_source.exactly_once.names import Names, TaskId, checked_prefix, prefix_of_query
 
 PREFIXES = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)
 NUMBERS = st.integers(0, (1 << 32) - 1)

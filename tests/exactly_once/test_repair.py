@@ -7,13 +7,14 @@ import pytest
 from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import error_named
-from spark_kafka_source.exactly_once import Names, NotYetCommittedError
 from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     NothingDecidedError,
     NothingSeenError,
+    NotYetCommittedError,
 )
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.repair import (
     TaskTransaction,
     abort_undecided,

@@ -5,14 +5,14 @@ import logging
 import pytest
 
 from spark_kafka_source.admin import KafkaAdmin
-from spark_kafka_source.exactly_once import (
-    Caution,
-    Content,
+from spark_kafka_source.exactly_once.decision import Content
+from spark_kafka_source.exactly_once.errors import (
     DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
     ReplayDiffersError,
 )
+from spark_kafka_source.exactly_once.replays import Caution
 from tests.exactly_once.conftest import Trial
 from tests.exactly_once.dying import CrashError, dies_at
 from tests.exactly_once.query import ROWS, Run
@@ -139,19 +139,6 @@ def test_no_doubt(
     assert replay(in_memory, caution, replayed, written) == ""
     assert not caplog.records
     in_memory.judge()
-
-
-def test_a_decision_of_version_0_2_0_does_not_say_its_rows(
-    in_memory: Trial, caplog: pytest.LogCaptureFixture
-) -> None:
-    trial = in_memory
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    run = trial.query.start()
-    run.commit(0, run.write(0), content=Content(6, 60))
-    assert "its decision does not say how many rows it had (version 0.2.0 made it)" in caplog.text
-    run.commit(1, run.write(1), content=Content(6, 60))
-    trial.judge()
 
 
 # -- two writes of a micro-batch under one prefix --------------------------------------------------

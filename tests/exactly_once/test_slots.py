@@ -145,17 +145,17 @@ def test_a_new_process_takes_new_ids() -> None:
 # -- the look --------------------------------------------------------------------------------------
 
 
-def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
-    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, LastDecisions()])
-    assert found == Seen()
-
-
 def test_a_look_tells_the_latest_decisions_also_of_another_query() -> None:
-    control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
     batches = [BatchId("other", "s", number) for number in (4, 3, 4)]
     lasts = [Decision(each, (), 2, write=write) for each, write in zip(batches, "abc", strict=True)]
     kept = [StoredDecision((TopicPartition(str(each.write), 0),), each) for each in lasts]
+    control = TransactionDescription("p.control", "Ongoing", ProducerId(9, 1), 1, 5, (), 0)
     answers = [{"p.control": control}, LastDecisions(tuple(kept))]
     found, asked = told(look(NAMES, BatchId("q", "r", 0)), answers)
     assert found == Seen(ProducerId(9, 1), frozenset({lasts[0].id, lasts[2].id}))
     assert len(asked) == 2
+
+
+def test_a_new_prefix_has_no_producer_and_no_decision() -> None:
+    found, _ = told(look(NAMES, BatchId("q", "r", 0)), [{"p.control": None}, LastDecisions()])
+    assert found == Seen()

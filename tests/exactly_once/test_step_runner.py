@@ -7,7 +7,7 @@ import pytest
 
 from spark_kafka_source.admin.transactions import TransactionDescription
 from spark_kafka_source.errors import BrokerError, error_named
-from spark_kafka_source.exactly_once import StepRunner, step_runner
+from spark_kafka_source.exactly_once import step_runner
 from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     EndTxn,
@@ -17,7 +17,7 @@ from spark_kafka_source.exactly_once.requests import (
     ask,
     end_each,
 )
-from spark_kafka_source.exactly_once.step_runner import Clock
+from spark_kafka_source.exactly_once.step_runner import Clock, StepRunner
 from spark_kafka_source.producer import Generation, ProducerFencedError, ProducerId
 from spark_kafka_source.protocol.messages.transactions import EndTxnRequest
 from spark_kafka_source.testing.memory import MemoryBroker
@@ -104,42 +104,17 @@ def now(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_until_a_start_is_known_the_clock_of_the_machine_counts(now: SimpleNamespace) -> None:
-    clock = Clock(SECOND)
-    assert clock.now_ms() == 2_000_000
-    assert clock.asks_about("p.control") == []
+    clock = Clock()
+    for unknown in (None, control(9, -1)):
+        clock.learn(999.0, unknown)
+        assert clock.now_ms() == 2_000_000
 
 
-@BOTH
-def test_the_time_is_the_start_and_what_has_passed_since_the_request(
-    generation: Generation, now: SimpleNamespace
-) -> None:
-    clock = Clock(generation)
-    clock.has_begun(999.0, CONTROL)
-    assert clock.asks_about("p.control") == ["p.control"]
-    clock.described(control(4 if generation is SECOND else 3, 77_000))
+def test_the_time_is_the_start_and_what_has_passed_since_the_request(now: SimpleNamespace) -> None:
+    clock = Clock()
+    clock.learn(999.0, control(4, 77_000))
     assert clock.now_ms() == 78_000
     now.seconds += 10
     assert clock.now_ms() == 88_000
-    assert clock.asks_about("p.control") == []
-
-
-@pytest.mark.parametrize(
-    "found", [None, control(3, 70_000), control(9, -1), control(9, 70_000, producer_id=6)], ids=str
-)
-def test_an_earlier_start_would_tell_an_earlier_time(
-    found: TransactionDescription | None, now: SimpleNamespace
-) -> None:
-    """In the second generation the end of the transaction before has given the epoch."""
-    clock = Clock(SECOND)
-    clock.has_begun(999.0, CONTROL)
-    clock.described(found)
-    assert clock.now_ms() == 2_000_000
-    assert clock.asks_about("p.control")
-
-
-def test_a_later_start_tells_a_later_time(now: SimpleNamespace) -> None:
-    clock = Clock(SECOND)
-    clock.learn(999.0, control(4, 77_000))
-    clock.has_begun(1_000.0, CONTROL)
-    clock.described(control(9, 90_000))
-    assert clock.now_ms() == 90_000
+    clock.learn(1_009.0, control(9, 90_000))
+    assert clock.now_ms() == 91_000

@@ -8,8 +8,8 @@ import pytest
 
 from spark_kafka_source.admin.transactions import ABORTED, COMMITTED, describe_transactions
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import DecidedRowsLostError, TransactionTimedOutError
 from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, TransactionTimedOutError
 from spark_kafka_source.exactly_once.repair import finish
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from spark_kafka_source.exactly_once import DecidedRowsLostError, PreparedWrite
 from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.producer import Generation
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.memory import MemoryBroker

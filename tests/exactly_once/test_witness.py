@@ -21,15 +21,11 @@ from spark_kafka_source.errors import (
     ProtocolError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    Caution,
-    DecidedRowsLostError,
-    DoubtfulReplayError,
-    Names,
-    Winner,
-)
-from spark_kafka_source.exactly_once.decision import Outcome
+from spark_kafka_source.exactly_once.decision import Outcome, Winner
 from spark_kafka_source.exactly_once.endings import Transactions
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, DoubtfulReplayError
+from spark_kafka_source.exactly_once.names import Names
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.witness import found_in_log
 from spark_kafka_source.producer import Place, PreparedTransaction
 from spark_kafka_source.protocol.messages.fetch import (
@@ -58,6 +54,7 @@ from tests.exactly_once.dying import CrashError, decided, dies_at
 from tests.exactly_once.judge import committed, found_by_confluent, wait_for_markers
 from tests.exactly_once.query import Query, client_of
 from tests.exactly_once.steps import Step
+from tests.matrix.conftest import OLDEST_KAFKA
 from tests.producer.blocking import BlockingCoordinator
 
 PARTITIONS = 4
@@ -171,7 +168,10 @@ def take(servers: str, transactional_id: str) -> None:
 
 
 def force(kafka: LocalKafka, transactional_id: str) -> None:
-    """Abort a transaction by Kafka's own tool."""
+    """Abort a transaction by Kafka's own tool. The oldest Kafka has only the request for it."""
+    if kafka._version == OLDEST_KAFKA:
+        take(kafka.bootstrap_servers, transactional_id)
+        return
     what = "forceTerminateTransaction", "--transactionalId", transactional_id
     kafka.tool("transactions", *what)
 
@@ -373,7 +373,7 @@ def test_the_decided_rows_are_deleted(
     real.kafka.delete_records(ends)
     query.written.clear()
     ids = tuple(each.transactional_id for each in winners)
-    query.caution = Caution(fails=True)
+    query.caution = Caution.FAIL
     run = query.start()
     winners = run.write(batch_id)
     if not taken:
@@ -388,7 +388,7 @@ def test_the_decided_rows_are_deleted(
             assert raised.value.found == {UNKNOWN: ids}
         else:
             assert "no longer in the log, so that nobody knows" in str(raised.value)
-            query.caution = Caution()
+            query.caution = Caution.WARN
             run = query.start()
             run.commit(batch_id, run.write(batch_id))
             assert "no longer in the log, so that nobody knows" in caplog.text
@@ -563,6 +563,15 @@ def test_the_log_has_changed(
     assert read(one.client, one.winner) is told
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_marker_of_another_one_behind_an_open_transaction(commit: bool, one: InMemory) -> None:
+    one.log.fixed_last_stable_offset = one.place.offset
+    one.log.append_marker(one.winner.producer.producer_id + 1, commit=not commit)
+    assert read(one.client, one.winner) is OPEN
+    one.end(commit=commit)
+    assert read(one.client, one.winner) is (COMMITTED_ if commit else ABORTED_)
+
+
 def test_a_marker_that_is_compacted_away_behind_an_open_transaction(one: InMemory) -> None:
     one.end()
     *_, marker = one.log.batches
@@ -694,7 +703,6 @@ ODD: dict[str, tuple[Callable[[InMemory, FetchRequest], FetchResponse], type[Kaf
     "corrupt": (lambda one, _: corrupt(one), CorruptRecordError),
     "a short key": (with_a_short_key, ProtocolError),
     "an error": (lambda _, __: FetchResponse(error_code=-1), KafkaTimeoutError),
-    "empty": (lambda one, _: answer(one), KafkaTimeoutError),
     "endless": (endless, KafkaTimeoutError),
 }
 
@@ -709,3 +717,12 @@ def test_a_leader_that_answers_oddly(odd: str, one: InMemory) -> None:
     with pytest.raises(error):
         judged(one.client, one.winner)
     assert time.monotonic() - began < IN_TIME_SECONDS
+
+
+def test_where_the_log_shows_no_end_the_coordinators_word_counts(one: InMemory) -> None:
+    """As for a partition without a leader, to which a coordinator writes no marker."""
+    one.end()
+    one.broker.control(FetchRequest, lambda _: answer(one), times=None)
+    assert judged(one.client, one.winner) is Outcome.COMMITTED
+    with pytest.raises(KafkaTimeoutError, match="the log has no end of it"):
+        judged(one.client, one.winner._replace(started_at_ms=1))

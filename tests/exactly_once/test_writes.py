@@ -5,17 +5,16 @@ from dataclasses import replace
 import pytest
 
 from spark_kafka_source.admin import KafkaAdmin, NewTopic
-from spark_kafka_source.exactly_once import (
-    Caution,
-    Content,
+from spark_kafka_source.exactly_once.decision import Content, Outcome
+from spark_kafka_source.exactly_once.errors import (
+    DecidedTransactionError,
     DoubtfulReplayError,
     OtherDriverError,
     PrefixInUseError,
     ReplayDiffersError,
 )
-from spark_kafka_source.exactly_once.decision import Outcome
-from spark_kafka_source.exactly_once.errors import DecidedTransactionError
 from spark_kafka_source.exactly_once.repair import abort_undecided, finish, last_outcomes
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.producer import PreparedTransaction
 from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.testing.memory import Action, MemoryBroker
@@ -308,7 +307,7 @@ def test_a_topic_of_a_column_is_made_again_amid_a_micro_batch(
     lost.written.clear()
     for fails in (True, False):
         for each in writes:
-            each.query.caution = Caution(fails=fails)
+            each.query.caution = Caution.FAIL if fails else Caution.WARN
         runs = start(writes)
         with runs[0].driver() as driver:
             replayed = [write_to_all(runs, 1)]

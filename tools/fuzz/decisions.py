@@ -3,8 +3,15 @@
 from contextlib import suppress
 from uuid import UUID
 
-from spark_kafka_source.exactly_once import BatchId, Content, Decision, Names, Winner
-from spark_kafka_source.exactly_once.decision import Part, joined
+from spark_kafka_source.exactly_once.decision import (
+    BatchId,
+    Content,
+    Decision,
+    Part,
+    Winner,
+    joined,
+)
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.producer import Place, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from spark_kafka_source.client import ClientConfig, KafkaClient
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Seen
+from spark_kafka_source.exactly_once.decision import Seen
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -70,8 +69,6 @@ class Written(WriterCommitMessage):
     row_count: int
     byte_count: int
     """The size of the rows' keys and values, before compression."""
-    topic: str | None = None
-    """A topic that the attempt has written to; None without a row."""
     prepared: PreparedTransaction | None = None
     """The transaction of the rows, if they are written exactly once."""
     fingerprint: int = 0
@@ -84,50 +81,6 @@ class Written(WriterCommitMessage):
 
 Messages = Sequence[Written | None]
 """The messages of the attempts that count, by partition; None for a task that failed."""
-
-
-@dataclass(eq=False, slots=True)
-class Begun:
-    """An attempt that has begun to write. Its producer is for its rows, and for no other rows."""
-
-    producer: KafkaProducer
-
-    @property
-    def is_guess(self) -> bool:
-        """Whether brokers may refuse the first rows, which then go elsewhere; see `begin_anew`."""
-        return False
-
-
-B = TypeVar("B", bound=Begun)
-
-
-class Guarantee(Protocol, Generic[B]):
-    """Begin and end of each attempt, in a task; then commit or abort of all, on the driver.
-
-    The object is pickled into each of these places, so one step passes results to the next only in
-    a message. A task without a row only settles.
-    """
-
-    def settle(self, attempt: Attempt) -> None:
-        """End what earlier writes left undone, before the attempt asks for its first row."""
-
-    def begin(self, attempt: Attempt) -> B:
-        """Begin the attempt's writes."""
-
-    def begin_anew(self, begun: B, error: KafkaError) -> None:
-        """Begin again, after an error of the first rows of a guess. Raises the error if need be."""
-
-    def end(self, begun: B, written: Written) -> Written:
-        """Return the message for the driver, once the brokers have all rows of the attempt."""
-
-    def give_up(self, begun: B) -> None:
-        """Release the producer after an error, whatever it has sent. Must not raise."""
-
-    def commit(self, messages: Messages, batch_id: int | None) -> None:
-        """Make the written rows count. `batch_id` is the micro-batch's, or None."""
-
-    def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Take the written rows back, if that is possible. Also called if `commit` raised."""
 
 
 # By then all records have been written.
@@ -148,38 +101,59 @@ kept_clients: Pool[ClientConfig, KafkaClient] = Pool(KafkaClient, KafkaClient.cl
 """Clients for questions to coordinators, by their configurations."""
 
 
+@dataclass(eq=False)
+class Begun:
+    """An attempt that has begun to write. Its producer is for its rows, and for no other rows."""
+
+    config: ProducerConfig
+    producer: KafkaProducer
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether brokers may refuse the first rows, which then go elsewhere; see `begin_anew`."""
+        return False
+
+    def begin_anew(self, error: KafkaError) -> None:
+        """Begin again, after an error of the first rows of a guess. Raises the error if need be."""
+        raise error
+
+    def end(self, written: Written) -> Written:
+        """Return the message for the driver, once the brokers have all rows of the attempt.
+
+        Keeps the producer for the next attempt in this process.
+        """
+        kept_producers.put(self.config, self.producer)
+        return written
+
+    def give_up(self) -> None:
+        """Close the producer after an error: unsent rows must not mix with the next attempt's.
+
+        Must not raise.
+        """
+        self.producer.close(timeout_seconds=0)
+
+
 @dataclass(frozen=True, slots=True)
-class AtLeastOnce(Guarantee[Begun]):
-    """Rows count as soon as the brokers have them, so the driver has nothing to do.
+class AtLeastOnce:
+    """Rows count as soon as the brokers have them.
 
     Readers also see the rows of an attempt that failed or lost to another one. They see the rows
-    of a micro-batch twice if it runs again after a restart.
+    of a micro-batch twice if it runs again after a restart. A stronger guarantee overrides the
+    steps: in a task, and then on the driver. The object is pickled into each of these places, so
+    one step passes results to the next only in a message.
     """
 
     config: ProducerConfig
 
-    def settle(self, _: Attempt) -> None:
-        """Do nothing: earlier writes leave nothing undone."""
+    def settle(self, attempt: Attempt) -> None:
+        """End what earlier writes left undone, before the attempt asks for its first row."""
 
     def begin(self, _: Attempt) -> Begun:
-        """Take a producer of an earlier attempt, or a new one."""
-        return Begun(kept_producers.take(self.config))
-
-    def begin_anew(self, _: Begun, error: KafkaError) -> None:
-        """Raise the error: nothing was guessed."""
-        raise error
-
-    def end(self, begun: Begun, written: Written) -> Written:
-        """Keep the producer for the next attempt in this process."""
-        kept_producers.put(self.config, begun.producer)
-        return written
-
-    def give_up(self, begun: Begun) -> None:
-        """Close the producer: its unsent rows must not mix with those of the next attempt."""
-        begun.producer.close(timeout_seconds=0)
+        """Begin the attempt's writes. An attempt without a row only settles."""
+        return Begun(self.config, kept_producers.take(self.config))
 
     def commit(self, messages: Messages, batch_id: int | None) -> None:
-        """Do nothing: the rows are there."""
+        """Make the written rows count. `batch_id` is the micro-batch's, or None."""
 
     def abort(self, messages: Messages, batch_id: int | None) -> None:
-        """Do nothing: Kafka takes nothing back."""
+        """Take the written rows back, if that is possible. Also called if `commit` raised."""

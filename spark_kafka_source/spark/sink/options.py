@@ -6,12 +6,10 @@ from enum import Enum
 
 from spark_kafka_source.client import CLIENT_OPTIONS
 from spark_kafka_source.errors import ConfigurationError
-from spark_kafka_source.exactly_once import (
-    DOUBT_OPTION,
-    TIMEOUT_OPTION,
-    Caution,
-    checked_prefix,
-)
+from spark_kafka_source.exactly_once.checks import MOVED_OPTION, Checkpoint
+from spark_kafka_source.exactly_once.errors import DOUBT_OPTION
+from spark_kafka_source.exactly_once.names import checked_prefix
+from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.logs import logger_of
 from spark_kafka_source.net import TokenProvider
 from spark_kafka_source.options.declaration import (
@@ -19,6 +17,7 @@ from spark_kafka_source.options.declaration import (
     Options,
     Settings,
     Use,
+    combined,
     for_use,
     held,
     options_of,
@@ -38,7 +37,11 @@ from spark_kafka_source.typed import TypedWriteConfig
 logger = logger_of(__name__)
 
 _PARTITIONER_CLASS = "kafka.partitioner.class"
-_OF_TRANSACTIONS = ("kafka.transactional.id", "kafka.transaction.timeout.ms")
+TIMEOUT_OPTION = "kafka.transaction.timeout.ms"
+# The default of the brokers' `transaction.max.timeout.ms`. Readers wait as long for a query that
+# was abandoned.
+_USUAL_TIMEOUT_MS = 900_000
+_OF_TRANSACTIONS = ("kafka.transactional.id", TIMEOUT_OPTION)
 
 
 def _topic(name: str, text: str) -> str:
@@ -74,14 +77,39 @@ _PREFIX = Option(
     "the first part of an exactly-once query's transactional ids; the default is made of its id",
 )
 _TRANSACTION_TIMEOUT = Option(
-    "kafka.transaction.timeout.ms",
-    if_given(int64(60_000, minimum=1)),
-    "how long a micro-batch's transactions may be open; the default is 15 minutes, or less",
+    TIMEOUT_OPTION,
+    int64(_USUAL_TIMEOUT_MS, minimum=1),
+    "how long a micro-batch's transactions may be open",
 )
 _DOUBTFUL_REPLAYS = Option(
     DOUBT_OPTION,
     one_of(Caution.WARN.value, {each.value: each for each in Caution}),
     "what is done if rows [may be missing or doubled](exactly-once.md)",
+)
+
+
+def _location(text: str) -> str:
+    """Return a checkpoint's location, spelt as all spellings of the same one.
+
+    It gets into decisions and errors, and so without a URL's user and password. A name alone before
+    `@` may be a container's, as in `abfss://container@account`.
+    """
+    text = re.sub("://[^/@]*:[^@]*@", "://", text.strip())
+    text = re.sub("(?<![:/])//+", "/", text.removeprefix("file:"))
+    return text.rstrip("/") or "/"
+
+
+_A_LOCATION = if_given(parsed("a location", lambda _, text: _location(text)))
+_CHECKPOINT = Option(
+    "checkpointLocation",
+    _A_LOCATION,
+    "Spark's own; an exactly-once query keeps it with its decisions, so that [a copy of it]"
+    "(exactly-once.md) is an error",
+)
+_MOVED_FROM = Option(
+    MOVED_OPTION,
+    _A_LOCATION,
+    "the former `checkpointLocation` of an exactly-once query, if its checkpoint was moved",
 )
 
 
@@ -96,8 +124,9 @@ class SinkOptions:
     typed: TypedWriteConfig = read_by(TypedWriteConfig.from_settings)
     guarantee: DeliveryGuarantee = held(_GUARANTEE)
     prefix: str | None = held(_PREFIX)
-    transaction_timeout_ms: int | None = held(_TRANSACTION_TIMEOUT)
+    transaction_timeout_ms: int = held(_TRANSACTION_TIMEOUT)
     caution: Caution = held(_DOUBTFUL_REPLAYS)
+    checkpoint: Checkpoint = combined(Checkpoint, _CHECKPOINT, _MOVED_FROM)
 
     def __post_init__(self) -> None:
         """Raise `ConfigurationError` for options that exclude each other."""
@@ -111,10 +140,11 @@ class SinkOptions:
         for option, is_given in (
             (_PREFIX, self.prefix is not None),
             (_DOUBTFUL_REPLAYS, self.caution is not Caution.WARN),
+            (_MOVED_FROM, self.checkpoint.moved_from is not None),
         ):
             if is_given and not is_exact:
                 raise ConfigurationError(option.name, found, expected)
-        if not is_exact and self.transaction_timeout_ms is not None:
+        if not is_exact and self.transaction_timeout_ms != _USUAL_TIMEOUT_MS:
             logger.warning(
                 "Option '%s' has no effect here: there are transactions only with '%s' %s",
                 TIMEOUT_OPTION,

@@ -3,14 +3,13 @@
 import json
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from pyspark.sql.types import StructType
 
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.sink.columns import SinkColumns
 from spark_kafka_source.spark.sink.exactly_once import ExactlyOnce
-from spark_kafka_source.spark.sink.guarantee import AtLeastOnce, Guarantee
+from spark_kafka_source.spark.sink.guarantee import AtLeastOnce
 from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 from spark_kafka_source.spark.sink.writer import KafkaWriter
 from spark_kafka_source.typed import TypedWriteConfig
@@ -20,8 +19,10 @@ def planned_writer(schema: StructType, options: SinkOptions) -> KafkaWriter:
     """Return the writer of a query with these columns. Raises `ConfigurationError`."""
     columns = _columns(schema.json(), options)
     # Tasks need no registry, so its passwords stay here.
-    without_registry = replace(options, typed=TypedWriteConfig())
-    return KafkaWriter(without_registry, columns, _guarantee(options))
+    options = replace(options, typed=TypedWriteConfig())
+    is_exact = options.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+    guarantee = ExactlyOnce.of(options) if is_exact else AtLeastOnce(options.producer)
+    return KafkaWriter(options, columns, guarantee)
 
 
 @lru_cache(maxsize=8)
@@ -29,9 +30,3 @@ def _columns(schema: str, options: SinkOptions) -> SinkColumns:
     """Return the columns of a query. This looks up the schemas of typed values."""
     with hiding(options.hidden):
         return SinkColumns.of(StructType.fromJson(json.loads(schema)), options.topic, options.typed)
-
-
-def _guarantee(options: SinkOptions) -> Guarantee[Any]:
-    if options.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
-        return ExactlyOnce.of(options)
-    return AtLeastOnce(options.producer)

@@ -28,8 +28,6 @@ class Sending:
         self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
         self._on_their_way: deque[tuple[int, ColumnsFuture]] = deque()
         """Each future follows the number of its first row."""
-        self.topic = options.topic
-        """A topic that rows were sent to."""
         self.row_count = 0
         self.byte_count = 0
         self.fingerprint = 0
@@ -51,8 +49,6 @@ class Sending:
             rows = [self.row_count + row for row in error.rows]
             reason = f"{error.reason} (counted within {self._part})"
             raise type(error)(rows, reason) from None
-        if self.topic is None and columns.num_rows:
-            self.topic = columns["topic"][0].as_py()
         self._on_their_way.append((self.row_count, future))
         self.row_count += columns.num_rows
         self.byte_count += size_of(columns)

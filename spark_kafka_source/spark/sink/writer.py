@@ -1,7 +1,7 @@
 """The writer of batches and of streams: the methods that Spark calls in tasks and on the driver."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -15,7 +15,7 @@ from spark_kafka_source.net import Deadline
 from spark_kafka_source.spark.python_worker import frozen_imports, log_with_query
 from spark_kafka_source.spark.redaction import hiding
 from spark_kafka_source.spark.sink.columns import SinkColumns
-from spark_kafka_source.spark.sink.guarantee import Attempt, Begun, Guarantee, Messages, Written
+from spark_kafka_source.spark.sink.guarantee import AtLeastOnce, Attempt, Begun, Messages, Written
 from spark_kafka_source.spark.sink.options import SinkOptions
 from spark_kafka_source.spark.sink.sending import Sending
 
@@ -70,9 +70,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     that is such a writer, too. So this class is both, for all versions.
     """
 
-    def __init__(
-        self, options: SinkOptions, columns: SinkColumns, guarantee: Guarantee[Any]
-    ) -> None:
+    def __init__(self, options: SinkOptions, columns: SinkColumns, guarantee: AtLeastOnce) -> None:
         self._options, self._columns, self._guarantee = options, columns, guarantee
 
     # -- in a task -------------------------------------------------------------------------------
@@ -100,17 +98,11 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             for batch in batches:
                 sending.send(batch)
             sending.finish()
+            rows, size = sending.row_count, sending.byte_count
+            return begun.end(Written(attempt, rows, size, fingerprint=sending.fingerprint))
         except BaseException:
-            self._guarantee.give_up(begun)
+            begun.give_up()
             raise
-        written = Written(
-            attempt,
-            sending.row_count,
-            sending.byte_count,
-            sending.topic,
-            fingerprint=sending.fingerprint,
-        )
-        return self._guarantee.end(begun, written)
 
     def _first_sent(self, begun: Begun, attempt: Attempt, first: pa.RecordBatch) -> Sending:
         """Send the first rows. If it is a guess where to, wait until brokers agree.
@@ -130,7 +122,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             except KafkaError as error:
                 if not begun.is_guess:
                     raise
-                self._guarantee.begin_anew(begun, error)
+                begun.begin_anew(error)
             else:
                 return sending
 

@@ -221,7 +221,7 @@ def _works(run_id: str, task: int, parts: Parts, after: At, life: int) -> Any:
         write = parts.of(run_id)[at.place]
         rows = [Row(at.batch_id, write, task, place, at.kind) for place in range(parts.rows)]
         if seen is None:
-            seen = yield from parts.look(BatchId("q", run_id, at.batch_id))
+            seen = yield from parts.look(NAMES, BatchId("q", run_id, at.batch_id))
         if (yield (Happens("worker"),)).answers[0]:
             slot = yield from slots.begin(at.batch_id)
             yield (Produce(slot.transactional_id, slot.producer, rows[0]),)

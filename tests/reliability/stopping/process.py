@@ -13,7 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import Commits, DecidedRowsLostError, PreparedWrite, Seen
+from spark_kafka_source.exactly_once.committing import Commits
+from spark_kafka_source.exactly_once.decision import Seen
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.producer import Generation, KafkaProducer, PreparedTransaction
 from tests.exactly_once.query import Query, Run, client_of
 from tests.reliability.stopping.statements import Statements

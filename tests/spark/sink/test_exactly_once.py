@@ -1,11 +1,10 @@
 """The steps of an exactly-once writer in a task, and its steps on the driver."""
 
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,17 +17,12 @@ from spark_kafka_source.errors import (
     KafkaTimeoutError,
     error_named,
 )
-from spark_kafka_source.exactly_once import (
-    BatchId,
-    Commits,
-    Content,
-    Names,
-    OtherDriverError,
-    PreparedWrite,
-    Seen,
-    endings,
-)
-from spark_kafka_source.exactly_once.decision import DecisionId
+from spark_kafka_source.exactly_once import endings
+from spark_kafka_source.exactly_once.checks import Checkpoint
+from spark_kafka_source.exactly_once.committing import Commits
+from spark_kafka_source.exactly_once.decision import BatchId, Content, DecisionId, Seen
+from spark_kafka_source.exactly_once.driver import PreparedWrite
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.producer import (
     Generation,
     KafkaProducer,
@@ -54,18 +48,19 @@ from spark_kafka_source.protocol.messages.transactions import (
 )
 from spark_kafka_source.spark.pool import Pool
 from spark_kafka_source.spark.sink import exactly_once
+from spark_kafka_source.spark.sink import guarantee as guarantees
 from spark_kafka_source.spark.sink.exactly_once import (
     BegunTransaction,
     ExactlyOnce,
     UnknownBatchError,
     WriteAbortedError,
+    worker_of,
 )
 from spark_kafka_source.spark.sink.guarantee import Attempt, Written
-from spark_kafka_source.spark.sink.run_workers import RunWorkers
 from spark_kafka_source.spark.sink.writer import KafkaWriter
-from spark_kafka_source.testing.memory import MemoryBroker
-from spark_kafka_source.topic_partition import TopicPartition
+from spark_kafka_source.testing.memory import Action, Answer, MemoryBroker
 from tests.exactly_once.steps import Step, SteppedRunner
+from tests.forking import forking, in_child
 from tests.producer.writing import committed_values
 from tests.spark.settings import shipped
 from tests.spark.sink.settings import parsed, values
@@ -74,11 +69,9 @@ from tests.spark.test_outage import OF_CLIENTS, outage
 RUN, OTHER_RUN = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 THIRD_RUN = "33333333-3333-4333-8333-333333333333"
 IN_STREAM = Attempt(3, 0, "q", RUN, 7)
-SPACE = Names("pykafka-q").space
-ID = f"pykafka-q.{SPACE}.3"
 SEEN = Seen(ProducerId(7, 0))
-TRANSACTION = PreparedTransaction(f"{ID}.0", ProducerId(1000, 0))
-WRITTEN = Written(IN_STREAM, 1, 1, "t", TRANSACTION, seen=SEEN)
+TRANSACTION = PreparedTransaction(f"pykafka-q.{RUN}.3.0", ProducerId(1000, 0))
+WRITTEN = Written(IN_STREAM, 1, 1, TRANSACTION, seen=SEEN)
 BATCH = BatchId("q", RUN, 7)
 SECOND_LEVEL = {"transaction.version": 2}
 
@@ -101,8 +94,8 @@ def second(broker: MemoryBroker) -> MemoryBroker:
 
 
 @pytest.fixture(autouse=True)
-def fresh_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Be a new process in each test. Brokers allow transactions of one minute."""
+def fresh_worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Be a new process in each test."""
     closing: list[Any] = []
 
     def making(make: Any) -> Any:
@@ -114,21 +107,20 @@ def fresh_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
     producers = Pool(making(KafkaProducer.of), lambda each: each.close(0))
     clients = Pool(making(KafkaClient), lambda each: each.close())
-    monkeypatch.setattr(exactly_once, "kept_producers", producers)
+    for module in (exactly_once, guarantees):
+        monkeypatch.setattr(module, "kept_producers", producers)
     monkeypatch.setattr(exactly_once, "kept_clients", clients)
-    commits = Pool(making(exactly_once._Committing.begin), lambda each: each.close())
+    commits = Pool(making(exactly_once._begin_commits), lambda each: each.close())
     monkeypatch.setattr(exactly_once, "kept_commits", commits)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    be_a_new_process(monkeypatch)
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda _, given: given or 60_000)
+    be_a_new_process()
     yield
     for each in closing:
         each.close()
 
 
-def be_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Know nothing. The former process is still there, and so are its leases."""
-    monkeypatch.setattr(exactly_once, "run_workers", RunWorkers())
+def be_a_new_process() -> None:
+    """Know nothing. The former process is still there."""
+    worker_of.cache_clear()
 
 
 def kept() -> list[object]:
@@ -198,9 +190,7 @@ def decided_by(broker: MemoryBroker, run_id: str) -> Written:
     commits = Commits(client, names, written.generation)
     commits._runner = SteppedRunner(client, names, written.generation, die)
     batch = replace(BATCH, run_id=run_id)
-    prepared_write = PreparedWrite(
-        batch, (prepared(written),), TopicPartition("t", 0), frozenset({written.seen})
-    )
+    prepared_write = PreparedWrite(batch, (prepared(written),), frozenset({written.seen}))
     with pytest.raises(KeyboardInterrupt):
         commits.commit(prepared_write)
     commits.close()
@@ -211,7 +201,7 @@ def test_the_first_task_of_a_run_commits_what_an_earlier_run_has_decided(
     broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided = decided_by(broker, OTHER_RUN)
-    be_a_new_process(monkeypatch)
+    be_a_new_process()
     found = guarantee(broker)
     written = [write(found, Attempt(partition, 0, "q", RUN, 7), "a") for partition in range(2)]
     assert state(broker, decided) == "CompleteCommit"
@@ -227,7 +217,7 @@ def test_new_processes_outlast_brokers_that_are_away(
     found = guarantee(broker, **OF_CLIENTS, **{"kafka.delivery.timeout.ms": "30000"})
     with outage(broker):
         written = write(found, IN_STREAM, "a")
-    be_a_new_process(monkeypatch)
+    be_a_new_process()
     with outage(broker):
         found.commit([written], 7)
     assert committed_values(broker.cluster.topics["t"].logs[0]) == [b"a"]
@@ -241,7 +231,7 @@ def test_a_task_tells_what_its_process_saw(
     assert first.seen == Seen()
     found.commit([first], 7)
     assert write(found, replace(IN_STREAM, batch_id=8), "b").seen == first.seen
-    be_a_new_process(monkeypatch)
+    be_a_new_process()
     other = write(found, replace(IN_STREAM, batch_id=8), "b")
     control = broker.cluster.transactions["pykafka-q.control"]
     assert other.seen.control == (control.producer_id, control.epoch)
@@ -257,18 +247,18 @@ def test_what_a_task_cannot_commit_is_left_to_the_driver(
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
     broker.control(EndTxnRequest, denied, times=1)
     written = write(guarantee(broker), IN_STREAM, "a")
-    assert "left to the driver" in caplog.text
+    assert "which the driver will do" in caplog.text
     assert state(broker, written) == "Ongoing"
 
 
 def test_an_attempt_leaves_its_transaction_to_the_driver(broker: MemoryBroker) -> None:
     found = prepared(write(guarantee(broker), IN_STREAM, "a"))
-    assert found.transactional_id.startswith(f"pykafka-q.{SPACE}.")
+    assert found.transactional_id.startswith(f"pykafka-q.{RUN}.")
     assert states(broker) == {found.transactional_id: "Ongoing"}
     transaction = broker.cluster.transactions[found.transactional_id]
     assert found.producer == (transaction.producer_id, transaction.epoch)
     assert found.partition_count == 1
-    assert transaction.timeout_ms == 60_000
+    assert transaction.timeout_ms == 900_000
 
 
 def test_the_ids_begin_with_the_prefix_or_with_what_tells_the_query(broker: MemoryBroker) -> None:
@@ -277,7 +267,7 @@ def test_the_ids_begin_with_the_prefix_or_with_what_tells_the_query(broker: Memo
     write(plain, Attempt(1, 2), "a")
     write(guarantee(broker, transactionalIdPrefix="mine"), Attempt(1, 2), "a")
     first, second, third = broker.cluster.transactions
-    assert first.startswith(f"mine.{Names('mine').space}.")
+    assert first.startswith(f"mine.{RUN}.")
     assert second.startswith(f"pykafka-{plain.write_id}.{plain.write_id}.")
     assert third.startswith("mine.") and plain.write_id not in third
 
@@ -309,24 +299,28 @@ def test_two_processes_never_share_an_id(
 ) -> None:
     found = guarantee(broker)
     for _ in range(3):
-        be_a_new_process(monkeypatch)
+        be_a_new_process()
         write(found, IN_STREAM, "a")
     assert list(states(broker).values()) == ["Ongoing"] * 3
 
 
-def test_the_next_run_goes_on_with_the_ids_of_the_former_one(broker: MemoryBroker) -> None:
-    for batch_id, run_id in enumerate([RUN, OTHER_RUN, THIRD_RUN]):
-        attempt = Attempt(3, 0, "q", run_id, batch_id)
-        commit(broker, write(guarantee(broker), attempt, "a"))
-    assert len(states(broker)) == 2  # And that of the driver.
+@forking
+def test_a_child_of_a_fork_never_has_an_id_of_its_parent(broker: MemoryBroker) -> None:
+    """Under one id, producer and sequence brokers would drop the rows of one of the two."""
+    found, following = guarantee(broker), replace(IN_STREAM, batch_id=8)
+    commit(broker, write(found, IN_STREAM, "a"))
+    of_child = in_child(lambda: write(found, following, "b"))
+    of_parent = write(found, following, "c")
+    assert prepared(of_child).transactional_id != prepared(of_parent).transactional_id
+    commit(broker, of_child, of_parent)
+    assert committed_values(broker.cluster.topics["t"].logs[0]) == [b"a", b"b", b"c"]
 
 
-def test_no_lease_is_held_after_an_error(broker: MemoryBroker) -> None:
-    """The next task begins anew. What was committed before is used again."""
+def test_after_an_error_the_next_task_begins_anew(broker: MemoryBroker) -> None:
     found = guarantee(broker)
     commit(broker, write(found, IN_STREAM, "a"))
     following = replace(IN_STREAM, batch_id=8)
-    found.give_up(begin(found, following))
+    begin(found, following).give_up()
     commit(broker, write(found, following, "b"))
     commit(broker, write(found, replace(IN_STREAM, batch_id=9), "c"))
     assert len(states(broker)) == 3  # One is aborted, and never used again.
@@ -352,7 +346,7 @@ def test_what_a_micro_batch_of_16_tasks_asks(broker: MemoryBroker) -> None:
     asked = Counter(type(each.request) for each in broker.seen[before:])
     del asked[ApiVersionsRequest]  # Of new connections.
     driver: dict[type[Request[Any]], int] = {
-        MetadataRequest: 1,  # To list the brokers.
+        MetadataRequest: 2,  # To list the brokers, and for the topic's id.
         ListTransactionsRequest: 1,
         TxnOffsetCommitRequest: 1,
         EndTxnRequest: 17,
@@ -405,21 +399,20 @@ def test_a_micro_batch_that_is_not_known_is_not_written(attempt: Attempt, said: 
 
 def test_a_transaction_is_aborted_with_its_attempt(broker: MemoryBroker) -> None:
     found = guarantee(broker)
-    found.give_up(begin(found, IN_STREAM))
+    begin(found, IN_STREAM).give_up()
     assert list(states(broker).values()) == ["CompleteAbort"]
     assert not kept()
 
 
-def test_what_fails_at_the_very_end_is_aborted_too(broker: MemoryBroker) -> None:
-    found = guarantee(broker)
-    begun = begin(found, IN_STREAM)
-
-    def refuse() -> PreparedTransaction:
+def test_what_fails_at_the_very_end_is_aborted_too(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: KafkaProducer) -> PreparedTransaction:
         raise KafkaTimeoutError("not written")
 
-    begun.producer.prepare_transaction = refuse  # type: ignore[method-assign]
+    monkeypatch.setattr(KafkaProducer, "prepare_transaction", refuse)
     with pytest.raises(KafkaTimeoutError, match="not written"):
-        found.end(begun, Written(IN_STREAM, 1, 1, "t"))
+        write(guarantee(broker), IN_STREAM, "a")
     assert list(states(broker).values()) == ["CompleteAbort"]
     assert not kept()
 
@@ -438,8 +431,8 @@ def test_giving_up_is_bounded_where_brokers_are_gone(monkeypatch: pytest.MonkeyP
         def close(self, timeout_seconds: float | None = None) -> None:
             calls.append(timeout_seconds)
 
-    stuck: Any = BegunTransaction(Stuck(), IN_STREAM, None, None)  # type: ignore[arg-type]
-    guarantee().give_up(stuck)
+    stuck: Any = Stuck()
+    BegunTransaction(guarantee().config, stuck, *[None] * 3).give_up()  # type: ignore[arg-type]
     assert called.wait(60)
     assert calls == [0]
     over.set()
@@ -459,39 +452,19 @@ def test_a_slot_that_could_not_be_taken_is_an_error_of_the_task(broker: MemoryBr
     write(found, Attempt(4, 0, "q", RUN, 7), "b")
 
 
-def test_brokers_are_asked_once_how_long_a_transaction_may_be_open(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int | None] = []
-
-    def chosen(_: KafkaClient, given_ms: int | None) -> int:
-        asked.append(given_ms)
-        return given_ms or 60_000
-
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", chosen)
-    found = guarantee(broker)
-    for partition in range(3):
-        write(found, Attempt(partition, 0, "q", RUN, 7), "a")
-    assert asked == [None]
-    given = guarantee(
-        broker, **{"kafka.transaction.timeout.ms": "5000", "transactionalIdPrefix": "p"}
-    )
-    written = write(given, Attempt(4, 0, "q", RUN, 7), "a")
-    assert asked == [None, 5_000]
-    transaction = broker.cluster.transactions[prepared(written).transactional_id]
-    assert transaction.timeout_ms == 5_000
+def test_a_transaction_is_open_as_long_as_is_said(broker: MemoryBroker) -> None:
+    for given_ms, timeout_ms in ((None, 900_000), ("5000", 5_000)):
+        given = {} if given_ms is None else {"kafka.transaction.timeout.ms": given_ms}
+        be_a_new_process()
+        written = write(guarantee(broker, **given), Attempt(4, 0, "q", RUN, 7), "a")
+        transaction = broker.cluster.transactions[prepared(written).transactional_id]
+        assert transaction.timeout_ms == timeout_ms
 
 
-def test_brokers_that_allow_less_by_now_are_asked_again(
-    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    allowed = [900_001, 900_000]  # The in-memory broker has the usual maximum.
-    monkeypatch.setattr(exactly_once, "chosen_timeout_ms", lambda *_: allowed.pop(0))
-    found = guarantee(broker)
-    with pytest.raises(ConfigurationError, match=r"'kafka\.transaction\.timeout\.ms'"):
+def test_a_time_that_brokers_refuse_is_named(broker: MemoryBroker) -> None:
+    found = guarantee(broker, **{"kafka.transaction.timeout.ms": "900001"})
+    with pytest.raises(ConfigurationError, match=r"'kafka\.transaction\.timeout\.ms'.* 900001"):
         found.begin(IN_STREAM)
-    write(found, IN_STREAM, "a")
-    assert not allowed
 
 
 def test_an_attempt_that_was_fenced_fails(broker: MemoryBroker) -> None:
@@ -502,7 +475,7 @@ def test_an_attempt_that_was_fenced_fails(broker: MemoryBroker) -> None:
     begun.producer.send_columns("t", values("a"))
     begun.producer.flush(30)
     with pytest.raises(KafkaError):
-        found.end(begun, Written(IN_STREAM, 1, 1, "t"))
+        begun.end(Written(IN_STREAM, 1, 1))
     assert list(states(broker).values()) == ["Empty"]
     assert not kept()
 
@@ -515,37 +488,15 @@ class FakeCommit:
     """Stand-in for the commit of a micro-batch. It records its calls."""
 
     calls: list[Any] = field(default_factory=list)
-    fails: Exception | None = None
-    closed: int = 0
 
-    def _call(self, *call: Any) -> None:
-        self.calls.append(call)
-        if self.fails:
-            raise self.fails
-
-    contents: list[Content | None] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-
-    def commit(self, work: PreparedWrite) -> None:
-        self.contents.append(work.content)
-        self.writes.append(work.write)
-        self._call("commit", work.batch, [*work.prepared], work.where, {*work.seen})
-
-    def commit_nothing(self, batch: BatchId, content: Content | None, write: str) -> None:
-        self.contents.append(content)
-        self._call("commit nothing", batch, write)
-
-    def abort(self, batch: BatchId, attempts: Any, where: TopicPartition | None) -> None:
-        self._call("abort", batch, attempts, where)
+    def commit(self, prepared_write: PreparedWrite) -> None:
+        self.calls.append(prepared_write)
 
     def end_all(self, transactions: Any) -> None:
-        self._call("end all", transactions)
-
-    def abort_all(self, transactions: Any, run_id: str) -> None:
-        self._call("abort all", transactions)
+        self.calls.append(("end all", *transactions))
 
     def close(self) -> None:
-        self.closed += 1
+        raise AssertionError("it is kept for the next micro-batch")
 
 
 @pytest.fixture
@@ -554,33 +505,32 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, FakeCommit]]:
     made: list[tuple[str, FakeCommit]] = []
 
     def make(key: Any) -> FakeCommit:
-        made.append((key.names.prefix, FakeCommit()))
+        made.append((key[0].names.prefix, FakeCommit()))
         return made[-1][1]
 
     monkeypatch.setattr(exactly_once, "kept_commits", Pool(make, FakeCommit.close))
     return made
 
 
-PLAIN = Written(Attempt(0, 0), 1, 1, "t", TRANSACTION)
+PLAIN = Written(Attempt(0, 0), 1, 1, TRANSACTION)
 EMPTY = Written(Attempt(1, 0, "q", RUN, 7), 0, 0)
 
 
 def test_a_micro_batch_is_decided(made: list[tuple[str, FakeCommit]]) -> None:
     other = PreparedTransaction("x", ProducerId(5, 6))
-    messages = [EMPTY, WRITTEN, Written(IN_STREAM, 2, 5, "s", other)]
-    guarantee().commit(messages, 7)
+    messages = [EMPTY, WRITTEN, Written(IN_STREAM, 2, 5, other)]
+    guarantee(checkpointLocation="file:/c/", checkpointMovedFrom="/b").commit(messages, 7)
     ((prefix, found),) = made
     assert prefix == "pykafka-q"
-    where = TopicPartition("s", 0)
-    assert found.calls == [("commit", BATCH, [TRANSACTION, other], where, {SEEN, Seen()})]
-    assert found.contents == [Content(3, 6, 0)]
+    both, seen, where = (TRANSACTION, other), frozenset({SEEN, Seen()}), Checkpoint("/c", "/b")
+    assert found.calls == [PreparedWrite(BATCH, both, seen, Content(3, 6, 0), "t", where)]
 
 
 def test_a_write_is_named_by_its_topic_or_by_none(made: list[tuple[str, FakeCommit]]) -> None:
     guarantee(topic=" t ").commit([WRITTEN], 7)
     of_column = parsed(deliveryGuarantee="exactly-once")
     ExactlyOnce.of(of_column).commit([WRITTEN], 7)
-    assert made[0][1].writes == ["t", ""]
+    assert [each.write for each in made[0][1].calls] == ["t", ""]
 
 
 def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
@@ -588,7 +538,7 @@ def test_the_fingerprint_of_a_micro_batch_is_the_sum_of_its_tasks(
 ) -> None:
     messages = [EMPTY, *(replace(WRITTEN, fingerprint=each) for each in (7, (1 << 63) - 1))]
     guarantee().commit(messages, 7)
-    assert made[0][1].contents == [Content(2, 2, 6)]
+    assert made[0][1].calls[0].content == Content(2, 2, 6)
 
 
 def test_the_micro_batch_of_a_batch_write_in_foreach_batch_is_decided_as_well(
@@ -597,30 +547,30 @@ def test_the_micro_batch_of_a_batch_write_in_foreach_batch_is_decided_as_well(
     guarantee(transactionalIdPrefix="mine").commit([WRITTEN], None)
     ((prefix, found),) = made
     assert prefix == "mine"
-    where = TopicPartition("t", 0)
-    assert found.calls == [("commit", BATCH, [TRANSACTION], where, {SEEN})]
+    assert found.calls[0].batch == BATCH
 
 
 def test_a_micro_batch_without_rows_is_ended_if_it_was_decided(
     made: list[tuple[str, FakeCommit]],
 ) -> None:
-    guarantee().commit([EMPTY], 7)
-    assert made[0][1].calls == [("commit nothing", BATCH, "t")]
+    guarantee(checkpointLocation="/c").commit([EMPTY], 7)
+    nothing = PreparedWrite(BATCH, (), frozenset(), Content(0, 0, 0), "t", Checkpoint("/c"))
+    assert made[0][1].calls == [nothing]
 
 
 def test_a_plain_batch_is_ended_and_nothing_decided(made: list[tuple[str, FakeCommit]]) -> None:
     guarantee().commit([PLAIN], None)
-    assert made[0][1].calls == [("end all", [TRANSACTION])]
+    assert made[0][1].calls == [("end all", TRANSACTION)]
 
 
-def test_without_a_row_a_plain_batch_asks_nothing(made: list[tuple[str, FakeCommit]]) -> None:
-    guarantee().commit([Written(Attempt(0, 0), 0, 0)], None)
-    assert not made
+def test_without_a_row_a_plain_batch_ends_nothing(broker: MemoryBroker) -> None:
+    guarantee(broker).commit([Written(Attempt(0, 0), 0, 0)], None)
+    assert not broker.requests(EndTxnRequest)
 
 
 @dataclass
 class Writes:
-    """Open transactions: two of one run, one of another run, and of others."""
+    """Open transactions: two of one run, one of another run, and those of others."""
 
     found: ExactlyOnce
     told: Written
@@ -638,35 +588,20 @@ def written_by_many(broker: MemoryBroker) -> Writes:
     return Writes(found, told, untold, other_run, others)
 
 
-def test_what_is_aborted_is_all_of_the_query(broker: MemoryBroker) -> None:
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first write", "a later one"])
+def test_what_is_aborted_is_all_of_the_run(is_first: bool, broker: MemoryBroker) -> None:
     """Abort also the rows of a task that Spark gave up and that sent no message.
 
-    They could be those of another run, too. Its driver must not decide any more.
+    Those of another run are left alone: its driver may decide.
     """
-    commit(broker, write(guarantee(broker), replace(IN_STREAM, batch_id=6), "a"))
+    if not is_first:
+        commit(broker, write(guarantee(broker), replace(IN_STREAM, batch_id=6), "a"))
     writes = written_by_many(broker)
     writes.found.abort([None, writes.told], 7)
-    aborted = writes.told, writes.untold, writes.other_run
-    assert {state(broker, each) for each in aborted} == {"CompleteAbort"}
-    assert {state(broker, each) for each in writes.others} == {"Ongoing"}
-    with pytest.raises(OtherDriverError):
-        commit(broker, writes.other_run)
-    third = write(guarantee(broker), replace(IN_STREAM, run_id=THIRD_RUN), "c")
-    commit(broker, third)
-    assert state(broker, third) == "CompleteCommit"
-
-
-def test_before_the_first_decision_only_what_has_told_is_aborted(
-    broker: MemoryBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The driver of another run would not notice that its transactions are aborted."""
-    writes = written_by_many(broker)
-    writes.found.abort([None, writes.told], 7)
-    assert state(broker, writes.told) == "CompleteAbort"
-    assert {state(broker, each) for each in (writes.untold, writes.other_run)} == {"Ongoing"}
-    assert "2 open transactions are left to the next run or to their timeouts" in caplog.text
+    assert {state(broker, each) for each in (writes.told, writes.untold)} == {"CompleteAbort"}
+    assert {state(broker, each) for each in (writes.other_run, *writes.others)} == {"Ongoing"}
     commit(broker, writes.other_run)
-    assert state(broker, writes.untold) == "CompleteAbort"
+    assert state(broker, writes.other_run) == "CompleteCommit"
 
 
 def test_what_is_decided_is_not_aborted(broker: MemoryBroker) -> None:
@@ -688,26 +623,17 @@ def test_rows_that_a_task_writes_after_the_abort_are_aborted_by_the_task(
     broker: MemoryBroker,
 ) -> None:
     """The driver found no open transaction, since the task had not sent a record yet."""
-    found = guarantee(broker)
-    attempt = Attempt(0, 0)
+    found, attempt = guarantee(broker), Attempt(0, 0)
     begun = found.begin(attempt)
     found.abort([None], None)
     begun.producer.send_columns("t", values("a"))
     begun.producer.flush(30)
     assert "Ongoing" in states(broker).values()
-    with pytest.raises(WriteAbortedError, match="partition=0"):
-        found.end(begun, Written(attempt, 1, 1, "t"))
+    with pytest.raises(WriteAbortedError):
+        begun.end(Written(attempt, 1, 1))
+    begun.give_up()
     assert set(states(broker).values()) == {"Empty", "CompleteAbort"}
     write(guarantee(broker), attempt, "a")  # Another write goes on.
-
-
-def test_good_rows_stay_where_the_mark_cannot_be_looked_up(broker: MemoryBroker) -> None:
-    found = guarantee(broker)
-    begun = begin(found, Attempt(0, 0))
-    broker.control(DescribeTransactionsRequest, error_named("UNKNOWN_SERVER_ERROR"), times=1)
-    written = found.end(begun, Written(Attempt(0, 0), 1, 1, "t"))
-    assert written.prepared is not None
-    assert "Ongoing" in states(broker).values()
 
 
 def test_only_tasks_of_a_plain_batch_ask_whether_it_is_aborted(broker: MemoryBroker) -> None:
@@ -725,7 +651,8 @@ def test_an_abort_whose_mark_is_refused_aborts_all_the_same(broker: MemoryBroker
     untold = write(found, Attempt(0, 0), "a")
     denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
     broker.control(InitProducerIdRequest, InitProducerIdResponse(0, denied.code, -1, -1), times=1)
-    found.abort([None], None)
+    with pytest.raises(BrokerError, match=denied.name):
+        found.abort([None], None)
     assert state(broker, untold) == "CompleteAbort"
 
 
@@ -754,21 +681,19 @@ def test_connections_are_kept_for_the_next_micro_batch(made: list[tuple[str, Fak
         guarantee().commit([WRITTEN], batch_id)
     ((_, found),) = made
     assert len(found.calls) == 3
-    assert not found.closed
 
 
-@pytest.mark.parametrize(
-    ("error", "is_kept"), [(KafkaTimeoutError("no coordinator"), True), (ValueError(), False)]
-)
-def test_what_was_decided_is_remembered_after_an_error_of_brokers(
-    error: Exception, is_kept: bool, made: list[tuple[str, FakeCommit]]
-) -> None:
-    """Code in foreachBatch may swallow it and go on."""
-    guarantee().commit([WRITTEN], 7)
-    made[0][1].fails = error
-    with pytest.raises(type(error)):
-        guarantee().commit([WRITTEN], 8)
-    assert made[0][1].closed == int(not is_kept)
-    made[0][1].fails = None
-    guarantee().commit([WRITTEN], 8)
-    assert len(made) == (1 if is_kept else 2)
+def test_after_an_error_a_driver_begins_without_memory(broker: MemoryBroker) -> None:
+    """Code in foreachBatch may swallow the error and go on."""
+    denied = error_named("TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+    answers: dict[int, list[Answer]] = {
+        8: [denied],  # The end of the decision.
+        10: [Action.HANDLE, denied],  # The end of the one transaction.
+    }
+    for batch_id in range(7, 12):
+        written = write(guarantee(broker), replace(IN_STREAM, batch_id=batch_id), f"{batch_id}")
+        for answer in answers.get(batch_id, ()):
+            broker.control(EndTxnRequest, answer)
+        with pytest.raises(KafkaError) if batch_id in answers else nullcontext():
+            commit(broker, written)
+    assert committed_values(broker.cluster.topics["t"].logs[0]) == [b"7", b"9", b"10", b"11"]

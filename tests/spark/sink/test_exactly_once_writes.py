@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 from pyspark.sql.streaming.query import StreamingQuery
@@ -156,6 +156,48 @@ def test_from_kafka_to_kafka_the_groups_offsets_are_those_of_the_rows(
         offsets = admin.list_group_offsets(events.name)
         assert admin.group_lag(events.name).total == 0
     assert {where.partition: each.offset for where, each in offsets.items()} == {0: 4, 1: 3}
+
+
+# -- topics of a column ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tasks", "doubtful"), [(1, "warn"), (2, "warn"), (2, "fail")])
+def test_a_deleted_topic_doubles_no_row_of_others(
+    tasks: int, doubtful: str, events: Events, write: Writes, tmp_path: Path
+) -> None:
+    """Brokers delete a decision's copy with its topic. What is gone with the topic is told."""
+    first, last = events.another("a-first"), events.another("z-last")
+    for each in (first, last):
+        each.create()
+    options = exactly(first, topic=None, doubtfulReplays=doubtful)
+    files = tmp_path / "files"
+    files.mkdir()
+    frame = SparkSession.active().readStream.schema("topic string, value string").json(str(files))
+
+    def has(name: str, **rows: Events) -> None:
+        lines = [json.dumps({"topic": each.name, "value": value}) for value, each in rows.items()]
+        (files / name).write_text("\n".join(lines))
+
+    has("0", zero=last)
+    write(frame, options)
+    if tasks == 1:
+        has("1", one=first, two=last)
+    else:
+        has("1", one=first)
+        has("2", two=last)
+    write(frame, options)
+    assert (texts(first), texts(last)) == (["one"], ["two", "zero"])
+    forget_last_commit(tmp_path / "checkpoint")
+    first.delete()
+    first.create()
+    if doubtful == "fail":
+        for _ in range(2):
+            with pytest.raises(StreamingQueryException, match="gone with their topic") as failed:
+                write(frame, options)
+            assert "DoubtfulReplayError" in str(failed.value)
+    else:
+        write(frame, options)
+    assert (texts(first), texts(last)) == ([], ["two", "zero"])
 
 
 # -- in foreachBatch -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import pytest
 
 from spark_kafka_source.errors import ConfigurationError
+from spark_kafka_source.exactly_once.checks import Checkpoint
 from spark_kafka_source.net import Address
 from spark_kafka_source.producer.config import Acks
 from spark_kafka_source.records import Codec
@@ -44,6 +45,7 @@ def test_what_is_given_is_understood() -> None:
         ("transactionalIdPrefix", "a", "or leave this out"),
         ("replayCheck", "none", "give 'doubtfulReplays' accept"),
         ("doubtfulReplays", "fail", "or leave this out"),
+        ("checkpointMovedFrom", "/a", "or leave this out"),
         ("doubtfulReplays", "stop", "Give warn or fail or accept"),
         ("kafka.partitioner.class", "org.example.Mine", "a column 'partition'"),
         ("kafka.acks", "2", "Give one of all, 1, 0"),
@@ -107,7 +109,7 @@ EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 
 def test_rows_are_written_at_least_once_unless_told_otherwise() -> None:
     assert parsed().guarantee is DeliveryGuarantee.AT_LEAST_ONCE
-    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, None)
+    assert (parsed().prefix, parsed().transaction_timeout_ms) == (None, 900_000)
 
 
 def test_exactly_once_is_understood() -> None:
@@ -151,6 +153,35 @@ def test_exactly_once_is_refused_where_it_cannot_be(
         parsed(**given)
     assert refused.value.option == option
     assert right in str(refused.value)
+
+
+SAME = ["/a/b", " /a/b ", "/a/b/", "//a///b", "file:/a/b", "file:///a/b/", "file://a/b"]
+
+
+@pytest.mark.parametrize(
+    ("spellings", "location"),
+    [
+        (SAME, "/a/b"),
+        (
+            ["s3a://b/c", "s3a://b//c/", "s3a://key:secret@b/c", "s3a://key:se/cret@b/c"],
+            "s3a://b/c",
+        ),
+        (["hdfs://nn:8020/c", "hdfs://nn:8020//c/"], "hdfs://nn:8020/c"),
+        (["hdfs:///c"], "hdfs:///c"),
+        (["abfss://container@account/c"], "abfss://container@account/c"),
+        (["/", "file:///"], "/"),
+    ],
+)
+def test_a_checkpoint_has_one_location_however_it_is_spelt(
+    spellings: list[str], location: str
+) -> None:
+    for each in spellings:
+        given = {"CHECKPOINTLOCATION": each, "checkpointmovedfrom": each}
+        assert parsed(**EXACTLY_ONCE, **given).checkpoint == Checkpoint(location, location)
+
+
+def test_a_checkpoint_is_known_only_if_its_location_is_given() -> None:
+    assert parsed(**EXACTLY_ONCE).checkpoint == Checkpoint(None, None)
 
 
 def test_a_timeout_of_transactions_without_any_is_warned_of(

@@ -22,7 +22,7 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
     list_transactions,
 )
-from spark_kafka_source.exactly_once import Names
+from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.testing import LocalKafka
 from tests.exactly_once.judge import committed, wait_for_markers
 from tests.exactly_once.query import client_of

@@ -49,7 +49,7 @@ def test_a_task_writes_its_rows_and_says_how_many(makes: Makes) -> None:
     assert [row["value"] for row in producer.rows] == ["a", "b", "c"]
     assert producer.calls == ["flush"]
     assert isinstance(shipped(found), WriterCommitMessage)
-    assert shipped(found) == found == Written(Attempt(0, 0), 3, found.byte_count, "t")
+    assert shipped(found) == found == Written(Attempt(0, 0), 3, found.byte_count)
     assert found.byte_count >= 3
 
 
