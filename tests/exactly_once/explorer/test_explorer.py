@@ -127,7 +127,7 @@ def test_one_run_with_several_faults(generation: Generation, faults: dict[str, i
 def test_two_runs_after_a_decision(generation: Generation, fault: str) -> None:
     """Not all states."""
     scenario = Scenario(
-        generation, runs=2, batches=2, written=1, faults={fault: 1}, most_states=300_000
+        generation, runs=2, batches=2, written=1, faults={fault: 1}, most_states=200_000
     )
     Explorer(scenario).explore()
 
@@ -137,7 +137,7 @@ def test_two_runs_after_a_decision(generation: Generation, fault: str) -> None:
 @pytest.mark.parametrize("fault", ["long", "taken", "terminated", "aborted", "expired"])
 def test_two_runs_and_what_others_do(generation: Generation, fault: str) -> None:
     """Not all states: with a long time there are more than a million."""
-    scenario = Scenario(generation, runs=2, batches=1, faults={fault: 1}, most_states=300_000)
+    scenario = Scenario(generation, runs=2, batches=1, faults={fault: 1}, most_states=150_000)
     Explorer(scenario).explore()
 
 
