@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, Producer
 from spark_kafka_source.admin.transactions import ONGOING, abort_transaction, describe_transactions
 from spark_kafka_source.client import CoordinatorKey
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once import DecidedRowsLostError
+from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.exactly_once.repair import finish
 from spark_kafka_source.net import Deadline
 from spark_kafka_source.producer import PreparedTransaction
