@@ -13,7 +13,7 @@ from spark_kafka_source.exactly_once.decision import BatchId
 from spark_kafka_source.exactly_once.decision_store import existing
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Transactions
-from spark_kafka_source.exactly_once.errors import PartlyCommittedError
+from spark_kafka_source.exactly_once.errors import OtherDriverError, PartlyCommittedError
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.step_runner import StepRunner
@@ -22,7 +22,14 @@ from spark_kafka_source.net import Deadline, pause
 from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.topic_partition import TopicPartition
 
+logger = logger_of(__name__)
+
 _USUAL = Caution.WARN
+# Brokers end an expired transaction within this time. One that is open longer means that the
+# clocks differ.
+_CLEANUP_MS = 30_000
+_SEEN_WITHIN_MS = 30_000
+_FIRST_PAUSE_SECONDS = 0.02
 
 
 class Commits:
@@ -58,7 +65,10 @@ class Commits:
         where = self._client.run(
             existing(self._client, [TopicPartition(topic, 0) for topic in topics])
         )
-        self._runner.run(self._driver.abort(batch, attempts, where))
+        try:
+            self._runner.run(self._driver.abort(batch, attempts, where))
+        except OtherDriverError as error:  # Its next decision aborts what is left.
+            logger.warning("%s is left to another driver: %s", batch, error)
 
     def end_all(self, transactions: Sequence[PreparedTransaction]) -> None:
         """Commit the transactions of a write that will not run again, without a decision.
@@ -74,15 +84,6 @@ class Commits:
         One that cannot be aborted within 5 s ends by its timeout.
         """
         self._runner.run(self._driver.abort_undecided(run_id, transactions))
-
-
-logger = logger_of(__name__)
-
-# Brokers end an expired transaction within this time. One that is open longer means that the
-# clocks differ.
-_CLEANUP_MS = 30_000
-_SEEN_WITHIN_MS = 30_000
-_FIRST_PAUSE_SECONDS = 0.02
 
 
 async def _end_all(transactions: Transactions, prepared: Sequence[PreparedTransaction]) -> None:
