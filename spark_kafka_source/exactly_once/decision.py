@@ -32,6 +32,7 @@ _TASK = Struct(">IIQHQ")
 """Task, attempt, producer id, epoch and start of a winner."""
 _PLACE = Struct(">HIQ")
 """The number of the topic from 1 (0 for no place), the partition and the offset."""
+OF_0_2 = 0
 _OLD_TASK_BYTES = 24
 """The bytes of a winner in version 1, whose start has six bytes, and which has no place."""
 
@@ -226,6 +227,7 @@ class Part:
     space: str
     """The space of the tasks' ids."""
     version: int
+    """`OF_0_2` for a decision of version 0.2, which is told and not read."""
 
     @classmethod
     def parse(cls, text: str) -> "Part":
@@ -237,7 +239,7 @@ class Part:
         if type(version) is not int or not 1 <= version <= _VERSION:
             raise ValueError(f"it is of version {repr(version)[:20]}; up to {_VERSION} are known")
         if not fields.keys() >= {_ROWS, _SIZE, _WRITE}:
-            raise ValueError("version 0.2.0 has made it: run the query once with version 0.3")
+            version, fields = OF_0_2, {_ROWS: 0, _SIZE: 0, _WRITE: ""} | fields
         batch_id = _number(fields, "batch", _INT63_MAX)
         space = _text(fields, "run")
         run_id = _text(fields, _OF_RUN) if _OF_RUN in fields else space

@@ -13,6 +13,7 @@ from spark_kafka_source.denials import Access, refusal
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
 from spark_kafka_source.exactly_once.decision import (
     METADATA_BYTES,
+    OF_0_2,
     Decision,
     LastDecisions,
     NoDecisionError,
@@ -182,7 +183,11 @@ class DecisionStore:
             except NoDecisionError as error:
                 reason = f"{partition} is committed there at offset {offset.offset}: {error}"
                 raise PrefixIsGroupError(self._names.prefix, reason) from error
-        return heads
+        known = {where: head for where, head in heads.items() if head.version != OF_0_2}
+        last = max((head.batch.batch_id for head in known.values()), default=-1)
+        if any(head.batch.batch_id > last for head in heads.values()):
+            raise ValueError("version 0.2 has made it: run the query once with version 0.3")
+        return known
 
     async def _committed(
         self,

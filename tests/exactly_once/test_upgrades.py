@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from spark_kafka_source.errors import ProtocolError
 from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.driver import PreparedWrite
 from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
@@ -12,6 +13,7 @@ from spark_kafka_source.producer import Generation
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.memory import MemoryBroker
 from spark_kafka_source.testing.memory.cluster import Pending
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import (
     PARTITIONS,
     PROPERTIES,
@@ -173,4 +175,27 @@ def test_a_decision_of_0_3_whose_ids_went_on_is_not_guessed(
     replay.abort(0, replayed)
     going_on = trial.query.start()
     going_on.commit(1, going_on.write(1))  # A doubt: the query has gone on.
+    trial.judge()
+
+
+def test_a_decision_of_0_2_is_refused_if_no_later_one_is_there(
+    broker: MemoryBroker, trial: Trial
+) -> None:
+    """One at a topic that was written to long ago does no harm."""
+    query = trial.query
+    run = query.start()
+    run.commit(1, run.write(1))
+    text = json.loads(broker.cluster.metadata[query.prefix, query.where])
+    for later in ("rows", "bytes", "write"):
+        del text[later]
+    for batch_id, is_refused in ((1, False), (2, True)):
+        old = json.dumps(text | {"v": 1, "tasks": "", "batch": batch_id})
+        pending = Pending(0, next(broker.cluster.commits), old)
+        broker.cluster.commit(query.prefix, TopicPartition(query.topic, 1), pending)
+        if is_refused:
+            with pytest.raises(ProtocolError, match="run the query once with version"):
+                query.start().look(3)
+        else:
+            run = query.start()
+            run.commit(1, run.write(1))
     trial.judge()
