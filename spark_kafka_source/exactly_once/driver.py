@@ -230,9 +230,14 @@ class Driver:
         """Raise `OtherDriverError` if another driver may have decided since the tasks looked.
 
         A fence that is repeated, since its answer was lost, raises the epoch by more than one.
-        Then the last decisions tell: each is this run's, or the tasks have seen it.
+        Then the last decisions tell: each is this run's, or the tasks have seen it. They alone
+        tell it if the brokers did not know the control id: it may have expired since once more.
         """
-        unsure = [seen for seen in prepared_write.seen if not is_next(seen.control, control)]
+        unsure = [
+            seen
+            for seen in prepared_write.seen
+            if seen.control is None or not is_next(seen.control, control)
+        ]
         for _, decision in self._decisions.latest():
             is_own = decision.batch.run_id == prepared_write.batch.run_id
             if not is_own and not all(decision.id in seen.decisions for seen in unsure):

@@ -55,7 +55,6 @@ def next_sequence(sequence: int, record_count: int) -> int:
     return (sequence + record_count) % _COUNT
 
 
-def is_next(before: ProducerId | None, after: ProducerId) -> bool:
-    """Whether nobody has asked for an epoch between these two. `before` is None for a new id."""
-    expected = None if before is None else before.bumped()
-    return after.epoch == 0 if expected is None else after == expected
+def is_next(before: ProducerId, after: ProducerId) -> bool:
+    """Whether nobody has asked for an epoch between these two."""
+    return after == before.bumped()

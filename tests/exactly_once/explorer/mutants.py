@@ -15,7 +15,7 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.driver import Driver, PreparedWrite
 from spark_kafka_source.exactly_once.endings import Found, by_coordinator, is_open
-from spark_kafka_source.exactly_once.errors import ReplayDiffersError
+from spark_kafka_source.exactly_once.errors import OtherDriverError, ReplayDiffersError
 from spark_kafka_source.exactly_once.requests import (
     DescribeTransactions,
     FetchDecisions,
@@ -27,7 +27,7 @@ from spark_kafka_source.exactly_once.slots import Slot
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.producer.generation import Generation
 from tests.exactly_once.explorer import brokers as model
-from tests.exactly_once.explorer.brokers import Brokers
+from tests.exactly_once.explorer.brokers import NAMES, Brokers
 from tests.exactly_once.explorer.exploring import Scenario
 from tests.exactly_once.explorer.spark import TASKS, NumberedSlots
 
@@ -47,6 +47,18 @@ class FencesWithoutCheck(Driver):
 
     def _check_control(self, *_: Any) -> None:
         pass
+
+
+class ComparesEpochs(Driver):
+    """It takes its own fence for another driver's, if that is repeated."""
+
+    def _check_control(self, prepared_write: PreparedWrite, control: ProducerId) -> None:
+        first = control._replace(epoch=0)
+        expected = {
+            seen.control.bumped() if seen.control else first for seen in prepared_write.seen
+        }
+        if expected != {control}:
+            raise OtherDriverError(NAMES.prefix, "the epoch")
 
 
 class ReadsBeforeItFences(Driver):
@@ -220,6 +232,9 @@ AB = ("a", "b")
 MUTANTS = {
     "the fence is not checked": Mutant(
         Scenario(FIRST, runs=2, batches=2), {"driver": FencesWithoutCheck}
+    ),
+    "only epochs are compared": Mutant(
+        Scenario(SECOND, runs=1, batches=1, faults={"repeated": 1}), {"driver": ComparesEpochs}
     ),
     "the last decision is read before the fence": Mutant(
         Scenario(SECOND, runs=2, batches=1), {"driver": ReadsBeforeItFences}
