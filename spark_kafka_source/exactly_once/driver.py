@@ -63,6 +63,7 @@ from spark_kafka_source.exactly_once.requests import (
     FetchTopicIds,
     InitProducerId,
     ListTransactions,
+    ReadOutcomes,
     RecordDecision,
     Steps,
     ask,
@@ -79,6 +80,8 @@ logger = logger_of(__name__)
 _USUAL = Caution.WARN
 _ANY_CHECKPOINT = Checkpoint()
 _MOST_COPIES = 8
+# Somebody may have used a tool on transactions that are open for longer.
+_BY_HAND_MS = 30_000
 Transaction = tuple[str, ProducerId]
 
 
@@ -422,6 +425,8 @@ class Driver:
             _winner(prepared, state, topic_ids)
             for prepared, state in zip(prepared_write.prepared, states, strict=True)
         )
+        if min(state.started_at_ms for state in states) < answered.now_ms - _BY_HAND_MS:
+            yield from _check_whole(winners)
         others = yield from _open_transactions(set(*ids) - dict(begun).keys())
         return winners, min(left_ms), answered.now_ms, others
 
@@ -456,6 +461,13 @@ def _open_transactions(ids: Iterable[str]) -> Steps[frozenset[Transaction]]:
         for state in states.values()
         if state is not None and state.state == ONGOING
     )
+
+
+def _check_whole(winners: tuple[Winner, ...]) -> Steps[None]:
+    """Raise `TransactionTimedOutError` if a tool has ended one in some of its partitions."""
+    for winner, (outcome, _) in (yield from ask(ReadOutcomes(winners))).items():
+        if outcome is not Outcome.OPEN:
+            raise TransactionTimedOutError(f"{winner.transactional_id} is {outcome.value}")
 
 
 def _winner(

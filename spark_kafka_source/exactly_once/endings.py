@@ -53,7 +53,8 @@ class Found(NamedTuple):
 
 def is_open(winner: Winner, state: TransactionDescription | None) -> bool:
     """Whether a coordinator says that exactly this transaction is open."""
-    return state is not None and (state.state, state.producer) == (ONGOING, winner.producer)
+    found = state and (state.state, state.producer, state.started_at_ms)
+    return found == (ONGOING, winner.producer, winner.started_at_ms)
 
 
 def by_coordinator(winner: Winner, state: TransactionDescription | None) -> Outcome:

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Producer
 
+from spark_kafka_source.admin.held_up_partitions import open_writers
 from spark_kafka_source.admin.transactions import describe_transactions
 from spark_kafka_source.client import KafkaClient
 from spark_kafka_source.errors import (
@@ -21,9 +22,14 @@ from spark_kafka_source.errors import (
     ProtocolError,
     error_named,
 )
+from spark_kafka_source.exactly_once import driver
 from spark_kafka_source.exactly_once.decision import Outcome, Winner
 from spark_kafka_source.exactly_once.endings import Transactions
-from spark_kafka_source.exactly_once.errors import DecidedRowsLostError, DoubtfulReplayError
+from spark_kafka_source.exactly_once.errors import (
+    DecidedRowsLostError,
+    DoubtfulReplayError,
+    TransactionTimedOutError,
+)
 from spark_kafka_source.exactly_once.names import Names
 from spark_kafka_source.exactly_once.replays import Caution
 from spark_kafka_source.exactly_once.witness import found_in_log
@@ -341,6 +347,52 @@ def test_somebody_ends_what_is_decided(danger: str, which: str, real: Real) -> N
     trial.judge()
 
 
+def end_in_one_partition(kafka: LocalKafka, query: Query, prepared: PreparedTransaction) -> None:
+    """Let Kafka's tool write an ABORT marker, of which the coordinator knows nothing."""
+    places = [TopicPartition(query.topic, each) for each in range(PARTITIONS)]
+    with client_of(query.servers) as client:
+        writers = client.run(open_writers(client, places))
+    for where, found in writers.items():
+        for writer in found:
+            if writer.producer == prepared.producer:
+                what = "--topic", where.topic, "--partition", str(where.partition)
+                kafka.tool(
+                    "transactions", "abort", *what, "--start-offset", str(writer.start_offset)
+                )
+                return
+
+
+@pytest.mark.parametrize("step", [None, Step.DECIDED, Step.ONE_ENDED], ids=str)
+def test_somebody_ends_it_in_one_partition(
+    step: Step | None, real: Real, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial, query = real.trial, real.trial.query
+    run = query.start()
+    run.commit(0, run.write(0))
+    winners = run.write(1)
+    second = winners[1]
+    if step is not None:
+        with pytest.raises(CrashError):
+            run.commit(1, winners, dies_at(step))
+    end_in_one_partition(real.kafka, query, second)
+    if step is None:
+        monkeypatch.setattr(driver, "_BY_HAND_MS", 0)
+        with pytest.raises(TransactionTimedOutError, match="by somebody's tool"):
+            run.commit(1, winners)
+        run.abort(1, winners)
+    run = query.start()
+    winners = run.write(1)
+    if step is Step.ONE_ENDED:
+        with pytest.raises(DecidedRowsLostError) as raised:
+            run.commit(1, winners)
+        assert raised.value.found == {Outcome.BROKEN: (second.transactional_id,)}
+        run.abort(1, winners)
+        return
+    run.commit(1, winners)
+    run.commit(2, run.write(2))
+    trial.judge()
+
+
 def test_somebody_takes_the_ids_of_what_is_finished(real: Real) -> None:
     """Their epochs say nothing of the decision. A replay is dropped, and the query goes on."""
     query = real.trial.query
@@ -426,7 +478,8 @@ def test_ids_expire_while_the_query_is_down(
     query.timeout_ms = 30_000 if stops == "finished" else 8_000
     run = query.start()
     run.commit(0, run.write(0))
-    first, second = winners = run.write(1)
+    winners = run.write(1)
+    second = winners[1]
     if stops == "finished":
         run.commit(1, winners)
     else:
