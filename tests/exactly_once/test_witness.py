@@ -478,8 +478,7 @@ def test_ids_expire_while_the_query_is_down(
     query.timeout_ms = 30_000 if stops == "finished" else 8_000
     run = query.start()
     run.commit(0, run.write(0))
-    winners = run.write(1)
-    second = winners[1]
+    first, second = winners = run.write(1)
     if stops == "finished":
         run.commit(1, winners)
     else:
