@@ -15,7 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from spark_kafka_source.exactly_once.names import Names, TaskId
-from spark_kafka_source.producer import Place, PreparedTransaction, ProducerId
+from spark_kafka_source.producer import Place, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
 _VERSION = 2
@@ -64,11 +64,6 @@ class Winner(NamedTuple):
     in a decision of version 0.3 or older."""
     topic_id: UUID = NO_TOPIC_ID
     """The id of the topic of `place`."""
-
-    @property
-    def transaction(self) -> PreparedTransaction:
-        """The handle by which the transaction can be ended."""
-        return PreparedTransaction(self.transactional_id, self.producer)
 
 
 class Outcome(Enum):

@@ -25,7 +25,7 @@ from spark_kafka_source.exactly_once.decision import (
 )
 from spark_kafka_source.exactly_once.decision_store import _last_of_each
 from spark_kafka_source.exactly_once.names import Names
-from spark_kafka_source.producer import Place, PreparedTransaction, ProducerId
+from spark_kafka_source.producer import Place, ProducerId
 from spark_kafka_source.topic_partition import TopicPartition
 
 NAMES = Names("p")
@@ -109,10 +109,6 @@ def test_the_longest_topic_and_the_largest_numbers_have_room() -> None:
     content = Content(MOST, MOST, MOST)
     made = Decision(BatchId(ids[0], ids[1], MOST), winners, 999, content, "t" * 249)
     assert read(made.parts()) == made
-
-
-def test_by_what_a_winner_is_ended() -> None:
-    assert winner(3, 1).transaction == PreparedTransaction("p.run.3.1", ProducerId(1, 1))
 
 
 @pytest.mark.parametrize(
