@@ -7,7 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from spark_kafka_source.admin import HeldUpPartition, KafkaAdmin, TransactionDescription
-from spark_kafka_source.admin.transactions import OPEN, describe_transactions, list_transactions
+from spark_kafka_source.admin.transactions import (
+    ONGOING,
+    OPEN,
+    describe_transactions,
+    list_transactions,
+)
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
@@ -36,8 +41,8 @@ _ABORTED_TASK = (
     "It is aborted, and not decided. Its query writes the rows again: start it, if it is stopped"
 )
 _ENDING = {
-    "PrepareCommit": "committed; readers hear of it soon",
-    "PrepareAbort": "aborted; readers hear of it soon",
+    "PrepareCommit": "committed; readers hear of it soon. If this stays, see 'describe'",
+    "PrepareAbort": "aborted; readers hear of it soon. If this stays, see 'describe'",
 }
 
 
@@ -57,6 +62,8 @@ def list_open(arguments: argparse.Namespace, output: Output) -> int:
     rows = [_row(each, tasks.get(each.transactional_id)) for each in transactions]
     rows.sort(key=lambda row: (row["started_ms"], row["transaction"]))
     output.rows(rows, _LISTED, "No such transaction" if arguments.state else "None is open")
+    if arguments.prefix and not arguments.state and (others := len(listed) - len(matching)):
+        output.note(f"{others} of others are open: list without --prefix")
     return int(bool(failures))
 
 
@@ -68,7 +75,7 @@ def _row(described: TransactionDescription, task: TaskTransaction | None) -> dic
     now_ms = time.time_ns() // 1_000_000
     is_timed = described.is_open and described.started_at_ms >= 0
     open_ms = now_ms - described.started_at_ms if is_timed else None
-    left_ms = described.remaining_ms(now_ms) if is_timed else None
+    left_ms = described.remaining_ms(now_ms) if is_timed and described.state == ONGOING else None
     return {
         "transaction": described.transactional_id,
         "state": described.state,

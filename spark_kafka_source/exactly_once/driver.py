@@ -157,7 +157,7 @@ class Driver:
         replayed = self._replayed(self._decisions, prepared_write)
         for kept in self._decisions.at(prepared_write.wheres):
             check_place(self._names.prefix, kept, prepared_write.batch, prepared_write.write)
-        if not self._decisions.stored:
+        if not self._decisions.stored and not self._settled:
             yield from self._check_first(prepared_write.batch)
         yield from self._settle_all(self._decisions, prepared_write.batch)
         if replayed is not None and self._is_settled(replayed):

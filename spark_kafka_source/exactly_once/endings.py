@@ -148,6 +148,13 @@ class Transactions:
     def _without_end(self, winner: Winner, state: TransactionDescription | None) -> Found:
         """Return the coordinator's word, as for a partition to which it writes no marker."""
         told = by_coordinator(winner, state)
+        logger.warning(
+            "%s is %s, and %s has no marker of it: readers wait there. See `spark-kafka-source "
+            "transactions describe`",
+            winner.transactional_id,
+            told.value,
+            winner.place,
+        )
         if told is Outcome.UNKNOWN:
             what = f"{winner.transactional_id} is not open, and the log has no end of it"
             raise KafkaTimeoutError(f"{what} after {winner.place}")

@@ -167,7 +167,7 @@ class DecidedRowsLostError(RemoteError):
             "batch"
         )
         return (
-            f"{self.batch} was decided. Of its {self.total} transactions {found}. The rows of the "
+            f"{self.batch} was decided. Of its {self.total} transactions {found}. The rows of all "
             f"other tasks are written, once.{old if Outcome.UNKNOWN in self.found else ''} Look "
             "whether the rows are there. Either have the whole batch written again, the rows that "
             f"are there twice: 'spark-kafka-source groups delete {prefix}'. Or go on without the "

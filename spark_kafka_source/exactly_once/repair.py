@@ -11,7 +11,7 @@ from spark_kafka_source.admin.transactions import (
     describe_transactions,
 )
 from spark_kafka_source.client import KafkaClient
-from spark_kafka_source.errors import BrokerError, KafkaError
+from spark_kafka_source.errors import BrokerError, KafkaError, RemoteError
 from spark_kafka_source.exactly_once.decision import (
     BatchId,
     Decision,
@@ -106,6 +106,9 @@ def task_transactions(
 
 def _last_decisions(client: KafkaClient, names: Names) -> LastDecisions | KafkaError:
     try:
+        control = client.run(describe_transactions(client, [names.control_id]))[names.control_id]
+        if control is not None and control.is_open:
+            return RemoteError(f"one is being made ({control.state}): look again")
         return client.run(DecisionStore(client, names).last_decisions(require_stable=False))
     except KafkaError as error:
         return error

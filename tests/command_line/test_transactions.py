@@ -175,6 +175,29 @@ def test_a_broker_that_does_not_answer_is_told(
     assert shown.err.startswith(f"Broker 1 ({broker.address(1)}) does not list its own: ")
 
 
+def test_a_decision_that_is_being_made_is_not_called_none(
+    broker: MemoryBroker, query: Query, run: Command, documents: Documents
+) -> None:
+    of_query = started(query)
+    of_query.commit(0, of_query.write(0))
+    of_query.write(1, 1)
+    broker.cluster.transactions["billing.control"].state = "PrepareCommit"
+    assert run("list", "--json") == 0
+    notes = [each["note"] for each in documents()]
+    assert "decisions cannot be read: one is being made (PrepareCommit): look again" in notes
+
+
+def test_others_than_those_of_the_prefix_are_counted(
+    query: Query, run: Command, capsys: Shown
+) -> None:
+    started(query).write(0, 1)
+    assert run("list", "--prefix", "orders") == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "None is open",
+        "1 of others are open: list without --prefix",
+    ]
+
+
 def test_decisions_that_cannot_be_read_are_told(
     broker: MemoryBroker, query: Query, run: Command, documents: Documents
 ) -> None:
@@ -262,7 +285,7 @@ def test_an_abort_is_shown_before_it_is_done(
     assert state(broker, prepared) == "Ongoing"
     assert run("abort", *naming(prepared), "--execute") == 0
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[1].endswith("aborted; readers hear of it soon")
+    assert shown.out.splitlines()[1].endswith("If this stays, see 'describe'")
     assert shown.err == (
         "It is aborted, and not decided. Its query writes the rows again: start it, if it is "
         "stopped\n"
