@@ -118,7 +118,9 @@ class Transactions:
             states = await describe_transactions(self._client, ids)
             broken = await self._ended_in_part(left, states)
             looks = (
-                self._outcome(each, states[each.transactional_id], deadline, each in broken)
+                self._broken(each)
+                if each in broken
+                else self._outcome(each, states[each.transactional_id], deadline)
                 for each in left
             )
             for winner, look in zip(
@@ -190,20 +192,18 @@ class Transactions:
         winner: Winner,
         state: TransactionDescription | None,
         deadline: Deadline,
-        is_in_part: bool,
     ) -> Found | None:
         """Return a winner's outcome; None if its end is certain, but not in the log yet."""
-        if is_in_part:
-            return await self._broken(winner)
         if is_open(winner, state):
             return Found(Outcome.OPEN, state)
         told = by_coordinator(winner, state)
         if winner.place is None:
             return Found(told)
+        if deadline.expired:  # The looks for other winners have taken it all.
+            return None
+        timeout_ms = max(deadline.remaining_ms(), _SWEEP_MS)
         try:
-            outcome = await found_in_log(
-                self._client, winner, winner.place, timeout_ms=deadline.remaining_ms()
-            )
+            outcome = await found_in_log(self._client, winner, winner.place, timeout_ms=timeout_ms)
         except BrokerError as error:
             if error.error.name == _DENIED and told is not Outcome.UNKNOWN:
                 return Found(told)
