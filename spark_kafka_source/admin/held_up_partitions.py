@@ -57,11 +57,17 @@ async def held_up(
 
 
 async def open_writers(
-    client: KafkaClient, partitions: Iterable[TopicPartition]
+    client: KafkaClient, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
 ) -> dict[TopicPartition, tuple[OpenWriter, ...]]:
     """Return the producers with an open transaction in each partition, the first to begin first."""
     return await ask_each(
-        client, "DescribeProducers", LEADER, partitions, request=_request, answers=_open_writers
+        client,
+        "DescribeProducers",
+        LEADER,
+        partitions,
+        request=_request,
+        answers=_open_writers,
+        timeout_ms=timeout_ms,
     )
 
 

@@ -16,7 +16,6 @@ from spark_kafka_source.admin.transactions import (
 from spark_kafka_source.command_line.configuration import configuration
 from spark_kafka_source.command_line.output import Output
 from spark_kafka_source.errors import KafkaError
-from spark_kafka_source.exactly_once.decision import Outcome
 from spark_kafka_source.exactly_once.errors import LateAbortError
 from spark_kafka_source.exactly_once.names import Names, checked_prefix
 from spark_kafka_source.exactly_once.repair import (
@@ -26,6 +25,7 @@ from spark_kafka_source.exactly_once.repair import (
     last_outcomes,
     task_transactions,
 )
+from spark_kafka_source.exactly_once.settling import DOUBTFUL, LOST
 from spark_kafka_source.producer import ProducerId
 from spark_kafka_source.secret import printable
 
@@ -224,11 +224,11 @@ def finish_decided(arguments: argparse.Namespace, output: Output) -> int:
         output.note(f"The last decision under {names.prefix!r} is {each.decision}")
     rows = [row for each in decisions for row in _winner_rows(each)]
     output.rows(rows, _WINNERS, "It has no transactions")
-    lost = [lost for each in decisions for lost in each.of(Outcome.ABORTED, Outcome.UNKNOWN)]
+    lost = [lost for each in decisions for lost in each.of(*LOST, *DOUBTFUL)]
     if not arguments.execute:
         output.note("Nothing was changed: this was a dry run; add --execute")
     elif lost and arguments.accept_loss:
-        output.note("Aborted and unknown transactions are no longer part of it: start the query")
+        output.note("Those that are not committed are no longer part of it: start the query")
     return int(bool(lost) and not arguments.accept_loss)
 
 

@@ -117,7 +117,13 @@ class Transactions:
         while left := [winner for winner in winners if winner not in found]:
             ids = [winner.transactional_id for winner in left]
             states = await describe_transactions(self._client, ids)
-            looks = (self._outcome(each, states[each.transactional_id]) for each in left)
+            broken = await self._ended_in_part(left, states)
+            looks = (
+                self._broken(each)
+                if each in broken
+                else self._outcome(each, states[each.transactional_id], deadline)
+                for each in left
+            )
             for winner, look in zip(
                 left, await together(looks, at_once=_MOST_AT_ONCE), strict=True
             ):
@@ -130,20 +136,49 @@ class Transactions:
                 await pause(min(self._client.pause_seconds(tries), deadline.remaining_seconds()))
         return found
 
-    async def _is_open_everywhere(self, winner: Winner, state: TransactionDescription) -> bool:
-        """Whether leaders have a transaction open that its coordinator says is open.
+    async def _ended_in_part(
+        self,
+        winners: Sequence[Winner],
+        states: Mapping[str, TransactionDescription | None],
+    ) -> set[Winner]:
+        """Return those that coordinators say are open, and leaders do not, at least in a partition.
 
-        `kafka-transactions.sh abort` ends it in one partition, and its coordinator does not know.
+        `kafka-transactions.sh abort` ends a transaction in one partition, and its coordinator does
+        not know. Nobody waits for a leader that is away: a commit needs the coordinator alone.
         """
+        opened = {
+            winner: state.topic_partitions
+            for winner in winners
+            if (state := states[winner.transactional_id]) is not None and is_open(winner, state)
+        }
+        wheres = {where for partitions in opened.values() for where in partitions}
         try:
-            writers = await open_writers(self._client, state.topic_partitions)
-        except BrokerError as error:
-            if error.error.name == _DENIED:
-                return True
-            raise
-        return all(
-            winner.producer in [writer.producer for writer in found] for found in writers.values()
-        )
+            writers = await open_writers(self._client, sorted(wheres), timeout_ms=_SWEEP_MS)
+        except KafkaError as error:
+            logger.info("Leaders do not tell which transactions are open: %s", error)
+            return set()
+        return {
+            winner
+            for winner, partitions in opened.items()
+            if any(
+                winner.producer not in [writer.producer for writer in writers[where]]
+                for where in partitions
+            )
+        }
+
+    async def _broken(self, winner: Winner) -> Found | None:
+        """Tell a tool's end in one partition from an end by the coordinator; None for that.
+
+        Another process may commit it just now, or a former coordinator may have told its state.
+        Markers come after the coordinator's state has changed.
+        """
+        if winner.place is not None:
+            outcome = await found_in_log(self._client, winner, winner.place)
+            if outcome is Outcome.COMMITTED:
+                return Found(outcome)
+        states = await describe_transactions(self._client, [winner.transactional_id])
+        state = states[winner.transactional_id]
+        return Found(Outcome.BROKEN, state) if is_open(winner, state) else None
 
     def _without_end(self, winner: Winner, state: TransactionDescription | None) -> Found:
         """Return the coordinator's word, as for a partition to which it writes no marker."""
@@ -160,16 +195,23 @@ class Transactions:
             raise KafkaTimeoutError(f"{what} after {winner.place}")
         return Found(told)
 
-    async def _outcome(self, winner: Winner, state: TransactionDescription | None) -> Found | None:
+    async def _outcome(
+        self,
+        winner: Winner,
+        state: TransactionDescription | None,
+        deadline: Deadline,
+    ) -> Found | None:
         """Return a winner's outcome; None if its end is certain, but not in the log yet."""
-        if state is not None and is_open(winner, state):
-            is_whole = await self._is_open_everywhere(winner, state)
-            return Found(Outcome.OPEN if is_whole else Outcome.BROKEN, state)
+        if is_open(winner, state):
+            return Found(Outcome.OPEN, state)
         told = by_coordinator(winner, state)
         if winner.place is None:
             return Found(told)
+        if deadline.expired:  # The looks for other winners have taken it all.
+            return None
+        timeout_ms = max(deadline.remaining_ms(), _SWEEP_MS)
         try:
-            outcome = await found_in_log(self._client, winner, winner.place)
+            outcome = await found_in_log(self._client, winner, winner.place, timeout_ms=timeout_ms)
         except BrokerError as error:
             if error.error.name == _DENIED and told is not Outcome.UNKNOWN:
                 return Found(told)

@@ -265,10 +265,11 @@ async def _finished(client: KafkaClient, names: Names, *, accept_loss: bool) -> 
     transactions = Transactions(client, names)
     writes = await _outcomes(transactions, _latest_or_raise(names, look.decisions))
     for write in writes:
-        lost = [winner.transactional_id for winner in write.of(Outcome.ABORTED)]
+        ended = write.of(Outcome.ABORTED, Outcome.BROKEN)
+        lost = [winner.transactional_id for winner in ended]
         if lost and not accept_loss and not write.of(*_PERHAPS_SEEN):
             raise NothingSeenError(write.decision.batch, lost)
-    writes = [await _ended(transactions, write) for write in writes]
+    writes = [await _ended(transactions, write, accept_loss=accept_loss) for write in writes]
     lossy = [write for write in writes if write.of(*LOST, *DOUBTFUL)]
     if accept_loss and lossy:
         for write in lossy:
@@ -294,10 +295,16 @@ async def _outcomes(
     return writes
 
 
-async def _ended(transactions: Transactions, write: Finished) -> Finished:
-    left = [winner[:2] for winner in write.of(Outcome.OPEN, Outcome.BROKEN)]
-    answers = await transactions.end(left, commit=True)
+async def _ended(transactions: Transactions, write: Finished, *, accept_loss: bool) -> Finished:
+    """Commit what is open. What is open in part only, too, if its loss is accepted.
+
+    That stays among the lost: its place may be in a partition that has its rows.
+    """
+    broken = write.of(Outcome.BROKEN)
+    left = [*write.of(Outcome.OPEN), *(broken if accept_loss else ())]
+    answers = await transactions.end([winner[:2] for winner in left], commit=True)
     (write,) = await _outcomes(transactions, [write.stored])
+    write = replace(write, outcomes=write.outcomes | dict.fromkeys(broken, Outcome.BROKEN))
     for error in answers:
         if isinstance(error, KafkaError) and not is_over(error):
             ids = [winner.transactional_id for winner in write.of(Outcome.OPEN)]

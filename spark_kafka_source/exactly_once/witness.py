@@ -36,11 +36,13 @@ _WAIT_MS = 500
 _OTHER_ID = error_named("INCONSISTENT_TOPIC_ID")
 
 
-async def found_in_log(client: KafkaClient, winner: Winner, place: Place) -> Outcome:
+async def found_in_log(
+    client: KafkaClient, winner: Winner, place: Place, *, timeout_ms: int | None = None
+) -> Outcome:
     """Return a winner's outcome as its place tells it; `OPEN` if its end is not there yet.
 
-    Waits for leaders as long as `default.api.timeout.ms`. Raises `BrokerError` without the right
-    READ on the topic.
+    Waits for leaders for up to `timeout_ms`, by default `default.api.timeout.ms`. Raises
+    `BrokerError` without the right READ on the topic.
     """
     where = place.topic_partition
 
@@ -54,7 +56,7 @@ async def found_in_log(client: KafkaClient, winner: Winner, place: Place) -> Out
 
     what = f"a look at {where} at offset {place.offset}"
     try:
-        return await client.retrying(what, patient(attempt))
+        return await client.retrying(what, patient(attempt), timeout_ms=timeout_ms)
     except BrokerError as error:
         if error.error in UNKNOWN_TOPIC:
             return Outcome.TOPIC_GONE
