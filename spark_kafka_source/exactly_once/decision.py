@@ -195,7 +195,7 @@ def _row(winner: Winner, space: str, topics: Sequence[tuple[str, str]]) -> bytes
     task = _TASK.pack(task_id.task, task_id.attempt, *winner.producer, winner.started_at_ms)
     if winner.place is None:
         return task + _PLACE.pack(0, 0, 0)
-    (_, partition), offset = winner.place
+    (_, partition), offset, _ = winner.place
     return task + _PLACE.pack(topics.index(_topic_of(winner)) + 1, partition, offset)
 
 

@@ -473,8 +473,15 @@ def _check_whole(winners: tuple[Winner, ...]) -> Steps[None]:
 def _winner(
     prepared: PreparedTransaction, state: TransactionDescription, topic_ids: Mapping[str, UUID]
 ) -> Winner:
-    place = prepared.place
-    topic_id = NO_TOPIC_ID if place is None else topic_ids[place.topic_partition.topic]
+    """Return a winner. Raises `TransactionTimedOutError` if its topic is another one by now."""
+    if prepared.place is None:
+        return Winner(*prepared[:2], state.started_at_ms)
+    topic = prepared.place.topic_partition.topic
+    known, topic_id = prepared.place.topic_id or NO_TOPIC_ID, topic_ids[topic]
+    if len({known, topic_id} - {NO_TOPIC_ID}) > 1:
+        problem = f"topic {topic!r} was made again after {prepared[0]} had written"
+        raise TransactionTimedOutError(f"{problem}. The next start writes the batch again")
+    place = prepared.place._replace(topic_id=None)
     return Winner(*prepared[:2], state.started_at_ms, place, topic_id)
 
 

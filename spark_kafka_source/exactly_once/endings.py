@@ -213,14 +213,14 @@ class Transactions:
         try:
             outcome = await found_in_log(self._client, winner, winner.place, timeout_ms=timeout_ms)
         except BrokerError as error:
-            if error.error.name == _DENIED and told is not Outcome.UNKNOWN:
-                return Found(told)
-            raise
+            if error.error.name != _DENIED or told is Outcome.UNKNOWN:
+                raise
+            outcome = told
         if outcome is Outcome.OPEN:
             return None
-        is_gone = outcome is Outcome.UNKNOWN
-        is_aborted = outcome is Outcome.TOPIC_GONE and told is Outcome.ABORTED
-        return Found(told if is_gone or is_aborted else outcome)
+        # A transaction may have rows in other topics than that which is gone, too.
+        is_gone = outcome is Outcome.TOPIC_GONE and told is not Outcome.COMMITTED
+        return Found(told if is_gone or outcome is Outcome.UNKNOWN else outcome)
 
     async def listed(self, *, committed: bool) -> frozenset[str]:
         """Return the ids of tasks' transactions that are open, or are committed.

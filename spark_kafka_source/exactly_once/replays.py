@@ -25,14 +25,13 @@ class Caution(Enum):
     WARN = "warn"
     FAIL = "fail"
     ACCEPT = "accept"
-    """Nothing is compared, and nothing is doubted."""
+    """A replay counts as written, whatever rows it has. Other doubts are warnings."""
 
     def doubt(self, names: Names, text: str) -> None:
         """Warn, or raise `DoubtfulReplayError`."""
         if self is Caution.FAIL:
             raise DoubtfulReplayError(names.prefix, text)
-        if self is Caution.WARN:
-            logger.warning("%s", text)
+        logger.warning("%s", text)
 
     def compare(self, names: Names, decided: Decision, batch: BatchId, replayed: Content) -> None:
         """Compare the content of a replay with that of the decision.

@@ -1,6 +1,7 @@
 """The numbers by which a partition's leader recognizes a duplicate batch (KIP-98, KIP-360)."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from spark_kafka_source.topic_partition import TopicPartition
 
@@ -29,6 +30,8 @@ class Place(NamedTuple):
     topic_partition: TopicPartition
     offset: int
     """The offset of the batch's first record."""
+    topic_id: UUID | None = None
+    """The id of the topic, as the producer knew it; None in a decision, which has it elsewhere."""
 
 
 class PreparedTransaction(NamedTuple):

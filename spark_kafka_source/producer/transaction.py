@@ -402,7 +402,9 @@ class Transaction(Identity):
     def batch_written(self, topic_partition: TopicPartition, offset: int) -> None:
         """Note where the leader has the batch, if it tells."""
         if offset != NO_OFFSET:
-            self._place = Place(topic_partition, offset)
+            topic = self._senders_client.cluster.topics.get(topic_partition.topic)
+            topic_id = None if topic is None else topic.topic_id
+            self._place = Place(topic_partition, offset, topic_id)
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:
         """Note that records were not written: only an abort can end the transaction."""

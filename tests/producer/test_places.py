@@ -68,7 +68,7 @@ class Brokers(NamedTuple):
 
     def batch_at(self, place: Place) -> BatchHeader:
         """Return the batch that a fetch at this place begins with."""
-        (topic, partition), offset = place
+        (topic, partition), offset, _ = place
         asked = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=1 << 20)
         topics = [FetchTopic(topic=topic, partitions=[asked])]
         request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics)
@@ -170,7 +170,9 @@ def test_the_place_is_the_last_batch_that_a_leader_has_taken(
     assert (batch.base_offset, batch.last_offset) == (place.offset, last_offset)
     assert (batch.producer_id, batch.producer_epoch) == given == prepared.producer
     assert (prepared.partition_count, prepared.topics) == (3, (brokers.topic,))
-    assert first.place == (TopicPartition(brokers.topic, 1), 0)
+    assert first.place is not None
+    assert first.place[:2] == (TopicPartition(brokers.topic, 1), 0)
+    assert first.place.topic_id
 
 
 @BOTH

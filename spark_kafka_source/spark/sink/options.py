@@ -91,10 +91,10 @@ _DOUBTFUL_REPLAYS = Option(
 def _location(text: str) -> str:
     """Return a checkpoint's location, spelt as all spellings of the same one.
 
-    It gets into decisions and errors, and so without a URL's user and password. A name alone before
-    `@` may be a container's, as in `abfss://container@account`.
+    It gets into decisions and errors, and so without a URL's user, password and query. A name alone
+    before `@` may be a container's, as in `abfss://container@account`.
     """
-    text = re.sub("://[^/@]*:[^@]*@", "://", text.strip())
+    text = re.sub("://[^/@]*:[^@]*@", "://", text.strip().split("?")[0])
     text = re.sub("(?<![:/])//+", "/", text.removeprefix("file:"))
     return text.rstrip("/") or "/"
 
