@@ -33,7 +33,8 @@ BATCH = BatchId("query", "run", 7)
 MOST = (1 << 63) - 1
 NUMBERS, COUNTS = st.integers(0, (1 << 32) - 1), st.integers(0, MOST)
 TOPICS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=249)
-PLACES = st.builds(Place, st.builds(TopicPartition, TOPICS, st.integers(0, (1 << 31) - 1)), COUNTS)
+PARTITIONS = st.builds(TopicPartition, TOPICS, st.integers(0, (1 << 31) - 1))
+PLACES = st.builds(Place, PARTITIONS, COUNTS, st.none())
 OF_0_3 = (
     '{"v":1,"query":"query","run":"a367a811-1606-5c4c-a46e-42b261999285","batch":7,"number":0,'
     '"parts":1,"rows":6,"bytes":60,"fingerprint":7,"query_run":"run","write":"t","part":0,'

@@ -207,7 +207,9 @@ def test_an_answer_without_an_offset_tells_no_place(
     due = two.write(0)
     broker.control(ProduceRequest, WITHOUT_OFFSET)
     two.write(1)
-    assert two.prepare().place == due
+    place = two.prepare().place
+    assert place is not None
+    assert place[:2] == due[:2]
 
 
 @TWO
@@ -243,4 +245,5 @@ def test_topics_are_sorted(broker: MemoryBroker, two: Brokers) -> None:
     two.write(1)
     place = two._replace(topic="s").write(0)
     prepared = two.prepare()
-    assert (prepared.place, prepared.topics) == (place, ("s", "t"))
+    assert prepared.place is not None
+    assert (prepared.place[:2], prepared.topics) == (place[:2], ("s", "t"))

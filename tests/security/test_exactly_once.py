@@ -81,7 +81,9 @@ def test_an_abort_without_a_right_to_look_aborts_nothing(
 ) -> None:
     query = query_of(secured, topic, right)
     own = Query(secured.bootstrap_servers, topic, PARTITIONS, prefix=query.prefix)
-    (open_one,) = own.start().write(0, 1)
+    run = own.start()
+    run.commit(0, run.write(0))
+    (open_one,) = run.write(1, 1)
     settings: dict[str, Any] = query.settings
     with (
         KafkaAdmin(bootstrap_servers=query.servers, **settings) as admin,
