@@ -37,9 +37,6 @@ _OLD_TASK_BYTES = 24
 """The bytes of a winner in version 1, whose start has six bytes, and which has no place."""
 
 
-NO_TOPIC_ID = UUID(int=0)
-
-
 @dataclass(frozen=True, slots=True)
 class BatchId:
     """The id of a micro-batch: its query, the query's run, and its number."""
@@ -62,8 +59,6 @@ class Winner(NamedTuple):
     place: Place | None = None
     """One of its batches in the log, by which its outcome is read. None if no leader told one, and
     in a decision of version 0.3 or older."""
-    topic_id: UUID = NO_TOPIC_ID
-    """The id of the topic of `place`."""
 
 
 class Outcome(Enum):
@@ -174,7 +169,8 @@ class Decision:
 
     def _tasks(self, space: str) -> bytes:
         """Return the winners as bytes, after a line with what they share."""
-        topics = sorted({_topic_of(winner) for winner in self.winners if winner.place is not None})
+        places = (winner.place for winner in self.winners if winner.place is not None)
+        topics = sorted(set(map(_topic_of, places)))
         shared: dict[str, object] = {_TOPICS: topics}
         if self.checkpoint is not None:
             shared[_AT] = self.checkpoint
@@ -183,9 +179,8 @@ class Decision:
         return json.dumps(shared, separators=(",", ":")).encode() + b"\n" + rows
 
 
-def _topic_of(winner: Winner) -> tuple[str, str]:
-    topic = "" if winner.place is None else winner.place.topic_partition.topic
-    return topic, winner.topic_id.hex
+def _topic_of(place: Place) -> tuple[str, str]:
+    return place.topic_partition.topic, place.topic_id.hex
 
 
 def _row(winner: Winner, space: str, topics: Sequence[tuple[str, str]]) -> bytes:
@@ -196,7 +191,7 @@ def _row(winner: Winner, space: str, topics: Sequence[tuple[str, str]]) -> bytes
     if winner.place is None:
         return task + _PLACE.pack(0, 0, 0)
     (_, partition), offset, _ = winner.place
-    return task + _PLACE.pack(topics.index(_topic_of(winner)) + 1, partition, offset)
+    return task + _PLACE.pack(topics.index(_topic_of(winner.place)) + 1, partition, offset)
 
 
 def written_to(write: str) -> str:
@@ -297,8 +292,8 @@ def _read_tasks(names: Names, part: Part, tasks: bytes) -> tuple[str | None, lis
             raise ValueError(f"a task is at topic {number}, partition {partition}, {offset}")
         if number:
             topic, topic_id = topics[number - 1]
-            place = Place(TopicPartition(topic, partition), offset)
-            winner = winner._replace(place=place, topic_id=topic_id)
+            place = Place(TopicPartition(topic, partition), offset, topic_id)
+            winner = winner._replace(place=place)
         winners.append(winner)
     return checkpoint, winners
 

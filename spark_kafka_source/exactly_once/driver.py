@@ -40,7 +40,6 @@ from spark_kafka_source.exactly_once.checks import (
 )
 from spark_kafka_source.exactly_once.decision import (
     NO_CONTENT,
-    NO_TOPIC_ID,
     BatchId,
     Content,
     Decision,
@@ -474,15 +473,14 @@ def _winner(
     prepared: PreparedTransaction, state: TransactionDescription, topic_ids: Mapping[str, UUID]
 ) -> Winner:
     """Return a winner. Raises `TransactionTimedOutError` if its topic is another one by now."""
-    if prepared.place is None:
-        return Winner(*prepared[:2], state.started_at_ms)
-    topic = prepared.place.topic_partition.topic
-    known, topic_id = prepared.place.topic_id or NO_TOPIC_ID, topic_ids[topic]
-    if len({known, topic_id} - {NO_TOPIC_ID}) > 1:
-        problem = f"topic {topic!r} was made again after {prepared[0]} had written"
-        raise TransactionTimedOutError(f"{problem}. The next start writes the batch again")
-    place = prepared.place._replace(topic_id=None)
-    return Winner(*prepared[:2], state.started_at_ms, place, topic_id)
+    place = prepared.place
+    if place is not None:
+        topic = place.topic_partition.topic
+        if place.is_gone(topic_ids[topic]):
+            problem = f"topic {topic!r} was made again after {prepared[0]} had written"
+            raise TransactionTimedOutError(f"{problem}. The next start writes the batch again")
+        place = place._replace(topic_id=topic_ids[topic])
+    return Winner(*prepared[:2], state.started_at_ms, place)
 
 
 def _decision(

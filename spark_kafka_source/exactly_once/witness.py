@@ -19,7 +19,7 @@ from spark_kafka_source.client import LEADER, KafkaClient
 from spark_kafka_source.client.unknown_topics import UNKNOWN_TOPIC, patient
 from spark_kafka_source.denials import topic_failure
 from spark_kafka_source.errors import BrokerError, ProtocolError, error_named
-from spark_kafka_source.exactly_once.decision import NO_TOPIC_ID, Outcome, Winner
+from spark_kafka_source.exactly_once.decision import Outcome, Winner
 from spark_kafka_source.fetch.losses import OFFSET_OUT_OF_RANGE
 from spark_kafka_source.fetch.offsets import earliest_offsets, latest_offsets
 from spark_kafka_source.fetch.request import fetch_topics, highest_version, partition_fetches
@@ -50,7 +50,7 @@ async def found_in_log(
         (topic,) = await client.topics([where.topic], deadline)
         if topic.error.code:
             raise topic_failure(topic.error, topic.name)
-        if len({topic.topic_id, winner.topic_id} - {NO_TOPIC_ID}) > 1:
+        if place.is_gone(topic.topic_id):
             raise topic_failure(_OTHER_ID, topic.name)  # A broker may not know the new topic yet.
         return await _Log(client, where, deadline).outcome(winner, place.offset)
 

@@ -21,6 +21,10 @@ class ProducerId(NamedTuple):
         return None if self.epoch >= MAX_EPOCH else self._replace(epoch=self.epoch + 1)
 
 
+NO_TOPIC_ID = UUID(int=0)
+"""The id of a topic that brokers do not tell: very old topics have none (KIP-516)."""
+
+
 class Place(NamedTuple):
     """A batch of a transaction in the log.
 
@@ -30,8 +34,12 @@ class Place(NamedTuple):
     topic_partition: TopicPartition
     offset: int
     """The offset of the batch's first record."""
-    topic_id: UUID | None = None
-    """The id of the topic, as the producer knew it; None in a decision, which has it elsewhere."""
+    topic_id: UUID = NO_TOPIC_ID
+    """The id of the topic, as the producer knew it."""
+
+    def is_gone(self, topic_id: UUID) -> bool:
+        """Whether the topic was deleted, and another one of its name has this id."""
+        return len({self.topic_id, topic_id} - {NO_TOPIC_ID}) > 1
 
 
 class PreparedTransaction(NamedTuple):

@@ -31,7 +31,12 @@ from spark_kafka_source.producer.errors import (
 )
 from spark_kafka_source.producer.generation import Generation
 from spark_kafka_source.producer.identity import Identity
-from spark_kafka_source.producer.sequences import Place, PreparedTransaction, ProducerId
+from spark_kafka_source.producer.sequences import (
+    NO_TOPIC_ID,
+    Place,
+    PreparedTransaction,
+    ProducerId,
+)
 from spark_kafka_source.producer.transaction_coordinator import TransactionCoordinator
 from spark_kafka_source.protocol.messages.produce import ProduceRequest
 from spark_kafka_source.topic_partition import TopicPartition
@@ -403,7 +408,7 @@ class Transaction(Identity):
         """Note where the leader has the batch, if it tells."""
         if offset != NO_OFFSET:
             topic = self._senders_client.cluster.topics.get(topic_partition.topic)
-            topic_id = None if topic is None else topic.topic_id
+            topic_id = NO_TOPIC_ID if topic is None else topic.topic_id
             self._place = Place(topic_partition, offset, topic_id)
 
     def failed(self, error: KafkaError, *, was_sent: bool) -> None:

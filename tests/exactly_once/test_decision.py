@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_kafka_source.exactly_once.decision import (
-    NO_TOPIC_ID,
     BatchId,
     Content,
     Decision,
@@ -34,7 +33,7 @@ MOST = (1 << 63) - 1
 NUMBERS, COUNTS = st.integers(0, (1 << 32) - 1), st.integers(0, MOST)
 TOPICS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=249)
 PARTITIONS = st.builds(TopicPartition, TOPICS, st.integers(0, (1 << 31) - 1))
-PLACES = st.builds(Place, PARTITIONS, COUNTS, st.none())
+PLACES = st.builds(Place, PARTITIONS, COUNTS, st.uuids())
 OF_0_3 = (
     '{"v":1,"query":"query","run":"a367a811-1606-5c4c-a46e-42b261999285","batch":7,"number":0,'
     '"parts":1,"rows":6,"bytes":60,"fingerprint":7,"query_run":"run","write":"t","part":0,'
@@ -49,9 +48,9 @@ def winner(task: int, attempt: int = 0, producer_id: int = 1, started_at_ms: int
 
 
 def decision(tasks: int) -> Decision:
-    place, topic_id = Place(TopicPartition("t", 1), 9), uuid.UUID(int=1)
+    place = Place(TopicPartition("t", 1), 9, uuid.UUID(int=1))
     winners = (winner(task, producer_id=task) for task in range(tasks))
-    winners = (each._replace(place=place, topic_id=topic_id) for each in winners)
+    winners = (each._replace(place=place) for each in winners)
     return Decision(BATCH, tuple(winners), checkpoint="/checkpoint")
 
 
@@ -62,7 +61,7 @@ def read(parts: list[str]) -> Decision:
 @given(
     st.dictionaries(
         NUMBERS,
-        st.tuples(NUMBERS, COUNTS, COUNTS, st.none() | st.tuples(PLACES, st.uuids())),
+        st.tuples(NUMBERS, COUNTS, COUNTS, st.none() | PLACES),
         max_size=300,
     ),
     st.tuples(COUNTS, st.integers(0, 99)),
@@ -71,15 +70,14 @@ def read(parts: list[str]) -> Decision:
     st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=4_096),
 )
 def test_what_is_written_is_read_back(
-    tasks: dict[int, tuple[int, int, int, tuple[Place, uuid.UUID] | None]],
+    tasks: dict[int, tuple[int, int, int, Place | None]],
     numbers: tuple[int, int],
     content: Content,
     write: str,
     checkpoint: str | None,
 ) -> None:
     winners = tuple(
-        winner(task, *each)._replace(place=at and at[0], topic_id=at[1] if at else NO_TOPIC_ID)
-        for task, (*each, at) in tasks.items()
+        winner(task, *each)._replace(place=place) for task, (*each, place) in tasks.items()
     )
     batch = BatchId("query", "run", numbers[0])
     made = Decision(batch, winners, numbers[1], content, write, checkpoint)

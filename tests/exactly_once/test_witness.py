@@ -77,7 +77,8 @@ def winner_of(client: KafkaClient, prepared: PreparedTransaction) -> Winner:
     assert state is not None
     asked = partial(client.topics, [place.topic_partition.topic])
     (topic,) = client.run(client.retrying("Metadata", asked))
-    return Winner(name, prepared.producer, state.started_at_ms, place, topic.topic_id)
+    place = place._replace(topic_id=topic.topic_id)
+    return Winner(name, prepared.producer, state.started_at_ms, place)
 
 
 def read(client: KafkaClient, winner: Winner) -> Outcome:
@@ -644,7 +645,7 @@ def test_a_broker_that_does_not_know_a_new_topic_yet_is_not_believed(one: InMemo
     """Else a topic that was made again before the micro-batch would count as lost."""
     one.end(commit=False)
     topic = one.broker.cluster.topics[one.query.topic]
-    new, old = topic.topic_id, one.winner.topic_id.__class__(int=7)
+    new, old = topic.topic_id, one.place.topic_id.__class__(int=7)
     told = iter([old, old])
 
     def tell(_: MetadataRequest) -> Action:
@@ -698,7 +699,7 @@ def answer(one: InMemory, *batches: bytes, partition: int | None = None) -> Fetc
         high_watermark=1 << 40,
         records=b"".join(batches),
     )
-    topic = FetchableTopicResponse(where.topic, one.winner.topic_id, [data])
+    topic = FetchableTopicResponse(where.topic, one.place.topic_id, [data])
     return FetchResponse(responses=[topic])
 
 
@@ -746,7 +747,7 @@ ODD: dict[str, tuple[Callable[[InMemory, FetchRequest], FetchResponse], type[Kaf
     "nothing": (lambda _, __: FetchResponse(), ProtocolError),
     "no partition": (
         lambda one, _: FetchResponse(
-            responses=[FetchableTopicResponse(one.query.topic, one.winner.topic_id, [])]
+            responses=[FetchableTopicResponse(one.query.topic, one.place.topic_id, [])]
         ),
         ProtocolError,
     ),

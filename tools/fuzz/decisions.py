@@ -35,7 +35,7 @@ def decisions(data: bytes) -> None:
 def decision_seeds() -> list[bytes]:
     """Return decisions of one part, of two, of none, and of version 0.3.0."""
     batch = BatchId("1b4e28ba-2fa1-11d2-883f-0016d3cca427", "run", 7)
-    place, topic_id = Place(TopicPartition("t", 1), 9), UUID(int=1)
+    place = Place(TopicPartition("t", 1), 9, UUID(int=1))
     made = [_OF_0_3]
     for tasks in (0, 2, 80):
         winners = [
@@ -44,7 +44,6 @@ def decision_seeds() -> list[bytes]:
                 ProducerId(task, 1),
                 1_700_000_000_000,
                 place,
-                topic_id,
             )
             for task in range(tasks)
         ]
