@@ -51,6 +51,11 @@ class Found(NamedTuple):
     state: TransactionDescription | None = None
 
 
+def outcomes_of(found: Mapping[Winner, Found]) -> dict[Winner, Outcome]:
+    """Return the outcome of each decided transaction."""
+    return {winner: outcome for winner, (outcome, _) in found.items()}
+
+
 def is_open(winner: Winner, state: TransactionDescription | None) -> bool:
     """Whether a coordinator says that exactly this transaction is open."""
     found = state and (state.state, state.producer, state.started_at_ms)

@@ -21,7 +21,7 @@ from spark_kafka_source.exactly_once.decision import (
     Winner,
 )
 from spark_kafka_source.exactly_once.decision_store import DecisionStore, existing
-from spark_kafka_source.exactly_once.endings import Transactions, is_over
+from spark_kafka_source.exactly_once.endings import Transactions, is_over, outcomes_of
 from spark_kafka_source.exactly_once.errors import (
     DecidedTransactionError,
     LateAbortError,
@@ -147,24 +147,23 @@ def abort_undecided(client: KafkaClient, transactional_id: str, producer: Produc
     if task_id is None:
         client.run(abort_transaction(client, transactional_id, producer))
         return
-    transaction = transactional_id, producer
     try:
-        where = client.run(_where(client, task_id))
-        batch = client.run(_decided_with(client, transaction, where))
+        wheres = client.run(_wheres(client, task_id))
+        batch = client.run(_decided_with(client, task_id, producer, wheres))
     except BrokerError as error:
         raise _naming_right(error, task_id) from error
     if batch is not None:
         raise DecidedTransactionError(transactional_id, batch)
     client.run(abort_transaction(client, transactional_id, producer))
     try:
-        batch = client.run(_decided_with(client, transaction, where))
+        batch = client.run(_decided_with(client, task_id, producer, wheres))
     except KafkaError as error:
         raise LateAbortError(transactional_id, None, error) from error
     if batch is not None:
         raise LateAbortError(transactional_id, batch)
 
 
-async def _where(client: KafkaClient, task_id: TaskId) -> tuple[TopicPartition, ...]:
+async def _wheres(client: KafkaClient, task_id: TaskId) -> tuple[TopicPartition, ...]:
     """Return partitions of the transaction and of the decisions, by which a look is confirmed."""
     described = await describe_transactions(client, [str(task_id)])
     if (description := described[str(task_id)]) is None:
@@ -181,13 +180,12 @@ async def _stored(client: KafkaClient, names: Names) -> tuple[StoredDecision, ..
 
 
 async def _decided_with(
-    client: KafkaClient, transaction: tuple[str, ProducerId], wheres: Sequence[TopicPartition]
+    client: KafkaClient, task_id: TaskId, producer: ProducerId, wheres: Sequence[TopicPartition]
 ) -> BatchId | None:
     """Return the micro-batch that is decided with a transaction, and fence drivers before that."""
-    prefix = transaction[0].split(".")[0]
-    decisions = await _confirmed(client, Names(prefix), await existing(client, wheres))
+    decisions = await _confirmed(client, Names(task_id.prefix), await existing(client, wheres))
     for _, last in decisions.stored:
-        if transaction in [winner[:2] for winner in last.winners]:
+        if (str(task_id), producer) in [winner[:2] for winner in last.winners]:
             return last.batch
     return None
 
@@ -195,9 +193,10 @@ async def _decided_with(
 async def _confirmed(
     client: KafkaClient, names: Names, where: TopicPartition | None
 ) -> LastDecisions:
-    """Return the last decisions under a prefix. A driver that has fenced before cannot decide.
+    """Return the last decisions under a prefix. No driver can decide by an earlier fence then.
 
-    An id that only looks like a task's, as a plain batch's, has none, and needs no fence.
+    The prefix of an id that only looks like a task's, as a plain batch's, has no decision. No fence
+    makes a control id for it.
     """
     store = DecisionStore(client, names)
     described = await describe_transactions(client, [names.control_id])
@@ -287,12 +286,10 @@ def _accepted(write: Finished) -> Decision:
 async def _outcomes(
     transactions: Transactions, decisions: Iterable[StoredDecision]
 ) -> list[Finished]:
-    writes = []
-    for each in decisions:
-        found = await transactions.outcomes(each.decision.winners)
-        outcomes = {winner: outcome for winner, (outcome, _) in found.items()}
-        writes.append(Finished(each, outcomes))
-    return writes
+    return [
+        Finished(each, outcomes_of(await transactions.outcomes(each.decision.winners)))
+        for each in decisions
+    ]
 
 
 async def _ended(transactions: Transactions, write: Finished, *, accept_loss: bool) -> Finished:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from spark_kafka_source.errors import KafkaError, listed
 from spark_kafka_source.exactly_once.checks import is_soon_over
 from spark_kafka_source.exactly_once.decision import Decision, Outcome, Winner
-from spark_kafka_source.exactly_once.endings import Found, is_open, is_over
+from spark_kafka_source.exactly_once.endings import Found, is_open, is_over, outcomes_of
 from spark_kafka_source.exactly_once.errors import (
     DecidedRowsLostError,
     NotYetCommittedError,
@@ -104,12 +104,11 @@ def _look(decision: Decision) -> Steps[tuple[Outcomes, list[Winner], bool]]:
     left_ms = {winner: state.remaining_ms(answered.now_ms) for winner, state in states.items()}
     urgent = sorted(decision.winners, key=lambda winner: left_ms.get(winner, 0))
     is_late = any(is_soon_over(states[winner], left_ms[winner]) for winner in states)
-    return {winner: outcome for winner, (outcome, _) in found.items()}, urgent, is_late
+    return outcomes_of(found), urgent, is_late
 
 
 def _outcomes(winners: Iterable[Winner]) -> Steps[Outcomes]:
-    found = yield from ask(ReadOutcomes(tuple(winners)))
-    return {winner: outcome for winner, (outcome, _) in found.items()}
+    return outcomes_of((yield from ask(ReadOutcomes(tuple(winners)))))
 
 
 def _commit(decision: Decision, outcomes: Outcomes, winners: Iterable[Winner]) -> Steps[Outcomes]:
