@@ -13,6 +13,7 @@ from spark_kafka_source.records import UnencodableRowError
 from spark_kafka_source.records.fingerprint import FINGERPRINTS, fingerprint_of, size_of
 from spark_kafka_source.secret import shown
 from spark_kafka_source.spark.conditions import null_topic
+from spark_kafka_source.spark.sink.guarantee import Attempt
 from spark_kafka_source.spark.sink.options import DeliveryGuarantee, SinkOptions
 
 # The producer fails records after `delivery.timeout.ms`. This ends a wait if it does not.
@@ -22,17 +23,18 @@ _GRACE_SECONDS = 30.0
 class Sending:
     """Give rows to a producer, and raise as soon as one is known not to be written."""
 
-    def __init__(self, producer: KafkaProducer, options: SinkOptions, partition: int) -> None:
-        """`partition` is the number of the rows' partition in the DataFrame."""
-        self._producer, self._topic, self._partition = producer, options.topic, partition
+    def __init__(self, producer: KafkaProducer, options: SinkOptions, attempt: Attempt) -> None:
+        """`attempt` is the attempt of the task that has the rows."""
+        self._producer, self._topic, self._partition = producer, options.topic, attempt.partition
         self._patience_seconds = options.producer.delivery_timeout_ms / 1000 + _GRACE_SECONDS
         self._on_their_way: deque[tuple[int, ColumnsFuture]] = deque()
         """Each future follows the number of its first row."""
         self.row_count = 0
         self.byte_count = 0
         self.fingerprint = 0
-        """Of all rows, if they are written exactly once."""
-        self._takes_fingerprint = options.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+        """Of all rows, if a replay of them is compared. A plain batch has no replay."""
+        is_exact = options.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+        self._takes_fingerprint = is_exact and attempt.query_id is not None
 
     def send(self, columns: pa.RecordBatch) -> None:
         """Give rows to the producer, and wait for room if it has none.

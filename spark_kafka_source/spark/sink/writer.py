@@ -111,7 +111,7 @@ class KafkaWriter(DataSourceStreamWriter, DataSourceArrowWriter):
         """
         patience = Deadline.after_ms(self._options.producer.delivery_timeout_ms)
         while True:
-            sending = Sending(begun.producer, self._options, attempt.partition)
+            sending = Sending(begun.producer, self._options, attempt)
             try:
                 sending.send(first)
                 if begun.is_guess:

@@ -8,6 +8,7 @@ from spark_kafka_source.producer import RefusedRowsError
 from spark_kafka_source.records import RowTooLargeError, UnencodableRowError
 from spark_kafka_source.records.fingerprint import fingerprint_of
 from spark_kafka_source.spark.conditions import NullTopicError
+from spark_kafka_source.spark.sink.guarantee import Attempt
 from spark_kafka_source.spark.sink.sending import Sending
 from tests.spark.sink.fake_producer import FakeProducer
 from tests.spark.sink.settings import parsed, values
@@ -22,7 +23,7 @@ def producer() -> FakeProducer:
 
 def sending(producer: FakeProducer, topic: str | None = "t") -> Sending:
     options = parsed(**{} if topic is None else {"topic": topic})
-    return Sending(producer, options, 3)  # type: ignore[arg-type]  # a fake
+    return Sending(producer, options, Attempt(3, 0, "q"))  # type: ignore[arg-type]  # a fake
 
 
 def test_rows_are_sent_and_counted(producer: FakeProducer) -> None:
@@ -40,7 +41,7 @@ def test_rows_are_sent_and_counted(producer: FakeProducer) -> None:
 
 def test_rows_that_are_written_exactly_once_have_a_fingerprint(producer: FakeProducer) -> None:
     options = parsed(topic="t", deliveryGuarantee="exactly-once")
-    to_send = Sending(producer, options, 0)  # type: ignore[arg-type]  # a fake
+    to_send = Sending(producer, options, Attempt(0, 0, "q"))  # type: ignore[arg-type]  # a fake
     to_send.send(values("a"))
     to_send.send(values("b"))
     assert to_send.fingerprint == fingerprint_of(values("a", "b"))
