@@ -11,7 +11,9 @@ from spark_kafka_source.producer import Generation, PreparedTransaction
 from spark_kafka_source.protocol import Request
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.memory import MemoryBroker
+from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.testing.memory.transactions import Transaction
+from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.judge import Found, found_by_confluent, found_in_memory, judge
 from tests.exactly_once.query import Query
 from tests.matrix.conftest import OLDEST_KAFKA
@@ -114,6 +116,23 @@ def broker(request: pytest.FixtureRequest) -> Iterator[MemoryBroker]:
         if request.param is Generation.SECOND:
             broker.cluster.features.update(SECOND_LEVEL)
         yield broker
+
+
+@pytest.fixture
+def written(broker: MemoryBroker, topic: str) -> Trial:
+    """A query on brokers in memory, of each generation. Its first micro-batch is written."""
+    trial = in_memory_trial(broker, topic)
+    run = trial.query.start()
+    run.commit(0, run.write(0))
+    return trial
+
+
+def commit_offset(
+    broker: MemoryBroker, group_id: str, where: TopicPartition, offset: int, metadata: str = ""
+) -> None:
+    """Commit an offset of a group, as any client may."""
+    pending = Pending(offset, next(broker.cluster.commits), metadata)
+    broker.cluster.commit(group_id, where, pending)
 
 
 @pytest.fixture

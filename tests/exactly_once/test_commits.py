@@ -37,7 +37,14 @@ from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.testing.memory.transactions import Transaction
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import PARTITIONS, Trial, for_each, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import (
+    PARTITIONS,
+    Trial,
+    commit_offset,
+    for_each,
+    in_memory_trial,
+    transaction_of,
+)
 from tests.exactly_once.dying import CrashError, at, dies_at
 from tests.exactly_once.query import Query, Run, RunDriver
 from tests.exactly_once.steps import Step
@@ -241,13 +248,6 @@ def test_a_decision_whose_answer_is_lost_for_good_is_found_by_abort(
 
 
 # -- decisions that are not those of this query ----------------------------------------------------
-
-
-def commit_offset(
-    broker: MemoryBroker, group_id: str, where: TopicPartition, offset: int, metadata: str = ""
-) -> None:
-    pending = Pending(offset, next(broker.cluster.commits), metadata)
-    broker.cluster.commit(group_id, where, pending)
 
 
 def test_a_prefix_that_is_a_group_of_consumers(broker: MemoryBroker, query: Query) -> None:

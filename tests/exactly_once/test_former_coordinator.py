@@ -31,7 +31,7 @@ from spark_kafka_source.protocol.messages.transactions import (
 )
 from spark_kafka_source.testing.memory import Action, MemoryBroker
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import Trial, for_each, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import Trial, for_each, transaction_of
 from tests.exactly_once.dying import CrashError, at, decided
 from tests.exactly_once.former import FormerCoordinator
 from tests.exactly_once.query import Query, client_of
@@ -39,17 +39,6 @@ from tests.exactly_once.steps import Step
 
 NOT_COORDINATOR = error_named("NOT_COORDINATOR").code
 NOT_FOUND = error_named("TRANSACTIONAL_ID_NOT_FOUND").code
-DUELS = 5
-SLOW_SECONDS = 0.03
-
-
-@pytest.fixture
-def written(broker: MemoryBroker, topic: str) -> Trial:
-    """A query that has written a micro-batch, in memory."""
-    trial = in_memory_trial(broker, topic)
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    return trial
 
 
 @pytest.fixture

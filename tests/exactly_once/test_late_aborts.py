@@ -31,9 +31,8 @@ from spark_kafka_source.protocol.messages.groups import OffsetFetchRequest
 from spark_kafka_source.protocol.messages.produce import InitProducerIdRequest
 from spark_kafka_source.protocol.messages.transactions import TxnOffsetCommitRequest
 from spark_kafka_source.testing.memory import Action, MemoryBroker
-from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.topic_partition import TopicPartition
-from tests.exactly_once.conftest import Trial, in_memory_trial, transaction_of
+from tests.exactly_once.conftest import Trial, commit_offset, transaction_of
 from tests.exactly_once.dying import at, decided
 from tests.exactly_once.former import FormerCoordinator
 from tests.exactly_once.steps import Step
@@ -66,7 +65,7 @@ class SlowAbort:
         self._thread = threading.Thread(target=self._abort, daemon=True)
         self.error: KafkaError | None = None
         self.then: Callable[[KafkaClient], object] = lambda _: None
-        """Is called between the abort and the second look."""
+        """A test's function, which runs between the abort and the second look."""
         monkeypatch.setattr(f"{repair.__name__}.abort_transaction", self._slowly)
         self._thread.start()
         assert self._has_looked.wait(IN_TIME_SECONDS)
@@ -149,15 +148,6 @@ def test_a_driver_that_comes_between_does_not_decide_after_the_abort(
 # -- what is whose ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def own(broker: MemoryBroker, topic: str) -> Trial:
-    """A query on brokers in memory, of each generation. Its first micro-batch is written."""
-    trial = in_memory_trial(broker, topic)
-    run = trial.query.start()
-    run.commit(0, run.write(0))
-    return trial
-
-
 def begun(trial: Trial, transactional_id: str) -> PreparedTransaction:
     """Return an open transaction of another program."""
     with trial.query.start().producer() as producer:
@@ -170,34 +160,33 @@ def begun(trial: Trial, transactional_id: str) -> PreparedTransaction:
 
 @pytest.mark.parametrize("has_group", [True, False], ids=["of a group", "without a group"])
 def test_another_programs_id_that_looks_like_a_tasks_is_aborted(
-    has_group: bool, broker: MemoryBroker, own: Trial
+    has_group: bool, broker: MemoryBroker, written: Trial
 ) -> None:
     if has_group:
-        offset = Pending(5, next(broker.cluster.commits))
-        broker.cluster.commit("billing", TopicPartition("orders", 1), offset)
-    prepared = begun(own, "billing.eu.0.1")
-    abort(own, prepared)
-    assert state(own, prepared) in ABORTED
+        commit_offset(broker, "billing", TopicPartition("orders", 1), 5)
+    prepared = begun(written, "billing.eu.0.1")
+    abort(written, prepared)
+    assert state(written, prepared) in ABORTED
     assert "billing.control" not in broker.cluster.transactions
 
 
 def test_decisions_tell_a_query_whose_control_id_has_expired(
-    broker: MemoryBroker, own: Trial
+    broker: MemoryBroker, written: Trial
 ) -> None:
-    query = own.query
-    prepared = begun(own, str(query.names.task_id("r", 0, 1)))
+    query = written.query
+    prepared = begun(written, str(query.names.task_id("r", 0, 1)))
     broker.cluster.transactions.pop(query.names.control_id)
-    abort(own, prepared)
+    abort(written, prepared)
     assert query.names.control_id in broker.cluster.transactions  # It has fenced.
-    assert state(own, prepared) in ABORTED
+    assert state(written, prepared) in ABORTED
 
 
-def test_an_unknown_id_fences_no_driver(broker: MemoryBroker, own: Trial) -> None:
-    control = broker.cluster.transactions[own.query.names.control_id]
+def test_an_unknown_id_fences_no_driver(broker: MemoryBroker, written: Trial) -> None:
+    control = broker.cluster.transactions[written.query.names.control_id]
     before = control.producer_id, control.epoch
-    unknown = str(own.query.names.task_id("r", 0, 99))
+    unknown = str(written.query.names.task_id("r", 0, 99))
     with (
-        KafkaAdmin(bootstrap_servers=own.query.servers) as admin,
+        KafkaAdmin(bootstrap_servers=written.query.servers) as admin,
         pytest.raises(TransactionNotFoundError),
     ):
         admin.abort_transaction(unknown, 1, 0)
@@ -222,9 +211,9 @@ LACKING = [
 
 @pytest.mark.parametrize(("request_type", "error", "right"), LACKING)
 def test_a_right_that_is_lacking_is_named_and_nothing_is_aborted(
-    request_type: type[Request[Any]], error: str, right: str, broker: MemoryBroker, own: Trial
+    request_type: type[Request[Any]], error: str, right: str, broker: MemoryBroker, written: Trial
 ) -> None:
-    (prepared,) = own.query.start().write(1, 1)
+    (prepared,) = written.query.start().write(1, 1)
     denied = error_named(error)
 
     def deny(request: Any) -> Any:  # Not of a look-up of the transaction.
@@ -232,8 +221,8 @@ def test_a_right_that_is_lacking_is_named_and_nothing_is_aborted(
 
     broker.control(request_type, deny, times=None)
     with pytest.raises(BrokerError, match=error) as raised:
-        abort(own, prepared)
-    needs = f"the user needs {right.format(own.query.prefix)}, to look whether "
+        abort(written, prepared)
+    needs = f"the user needs {right.format(written.query.prefix)}, to look whether "
     assert str(raised.value).endswith(
         f"{needs}{prepared.transactional_id} is decided. Nothing is aborted"
     )
@@ -241,10 +230,10 @@ def test_a_right_that_is_lacking_is_named_and_nothing_is_aborted(
 
 
 def test_an_abort_is_told_if_nobody_tells_what_was_decided(
-    broker: MemoryBroker, own: Trial, monkeypatch: pytest.MonkeyPatch
+    broker: MemoryBroker, written: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (prepared,) = own.query.start().write(1, 1)
-    slow = SlowAbort(own, prepared, monkeypatch)
+    (prepared,) = written.query.start().write(1, 1)
+    slow = SlowAbort(written, prepared, monkeypatch)
     denied = error_named("GROUP_AUTHORIZATION_FAILED")
     slow.then = lambda _: broker.control(OffsetFetchRequest, denied, times=None)
     slow.end()
@@ -259,10 +248,10 @@ def test_an_abort_is_told_if_nobody_tells_what_was_decided(
 
 
 @pytest.mark.parametrize("drivers", [1, 2, 3])
-def test_drivers_that_fence_a_look(drivers: int, broker: MemoryBroker, own: Trial) -> None:
+def test_drivers_that_fence_a_look(drivers: int, broker: MemoryBroker, written: Trial) -> None:
     """A look begins anew after two of them, and gives up after the third."""
-    (prepared,) = own.query.start().write(1, 1)
-    control = broker.cluster.transactions[own.query.names.control_id]
+    (prepared,) = written.query.start().write(1, 1)
+    control = broker.cluster.transactions[written.query.names.control_id]
 
     def fence(_: TxnOffsetCommitRequest) -> Action:
         control.epoch += 1
@@ -270,10 +259,10 @@ def test_drivers_that_fence_a_look(drivers: int, broker: MemoryBroker, own: Tria
 
     broker.control(TxnOffsetCommitRequest, fence, times=drivers)
     if drivers < 3:
-        abort(own, prepared)
+        abort(written, prepared)
     else:
         with pytest.raises(OtherDriverError):
-            abort(own, prepared)
+            abort(written, prepared)
     assert (transaction_of(broker, prepared).state == "Ongoing") is (drivers == 3)
 
 
@@ -281,12 +270,12 @@ def test_drivers_that_fence_a_look(drivers: int, broker: MemoryBroker, own: Tria
 
 
 def test_a_former_coordinator_does_not_hide_what_is_decided_meanwhile(
-    broker: MemoryBroker, own: Trial, monkeypatch: pytest.MonkeyPatch
+    broker: MemoryBroker, written: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    former = FormerCoordinator(broker, own.query.prefix)
-    run = own.query.start()
+    former = FormerCoordinator(broker, written.query.prefix)
+    run = written.query.start()
     winners = run.write(1)
-    slow = SlowAbort(own, winners[0], monkeypatch)
+    slow = SlowAbort(written, winners[0], monkeypatch)
 
     def find_former(client: KafkaClient) -> None:
         former.is_found = True
@@ -300,11 +289,11 @@ def test_a_former_coordinator_does_not_hide_what_is_decided_meanwhile(
 
 
 def test_former_coordinators_of_both_do_not_hide_what_is_decided(
-    broker: MemoryBroker, own: Trial
+    broker: MemoryBroker, written: Trial
 ) -> None:
     """That of the transaction tells its earlier state, which has no partition to confirm by."""
-    former = FormerCoordinator(broker, own.query.prefix)
-    winners = decided(own.query.start(), 1)
+    former = FormerCoordinator(broker, written.query.prefix)
+    winners = decided(written.query.start(), 1)
     name, (producer_id, epoch), *_ = winners[0]
     old = TransactionState(0, name, "CompleteCommit", 60_000, 1, producer_id, epoch, [])
 
@@ -315,5 +304,5 @@ def test_former_coordinators_of_both_do_not_hide_what_is_decided(
     broker.control(DescribeTransactionsRequest, tell, times=None)
     former.is_found = True
     with pytest.raises(DecidedTransactionError):
-        abort(own, winners[0])
+        abort(written, winners[0])
     assert transaction_of(broker, winners[0]).state == "Ongoing"

@@ -12,13 +12,13 @@ from spark_kafka_source.exactly_once.errors import DecidedRowsLostError
 from spark_kafka_source.producer import Generation
 from spark_kafka_source.testing import LocalKafka
 from spark_kafka_source.testing.memory import MemoryBroker
-from spark_kafka_source.testing.memory.cluster import Pending
 from spark_kafka_source.topic_partition import TopicPartition
 from tests.exactly_once.conftest import (
     PARTITIONS,
     PROPERTIES,
     SECOND_LEVEL,
     Trial,
+    commit_offset,
     in_memory_trial,
     transaction_of,
 )
@@ -140,8 +140,7 @@ def as_0_3(broker: MemoryBroker, query: Query) -> None:
     _, _, rows = base64.b64decode(text["tasks"]).partition(b"\n")
     tasks = [rows[at : at + 18] + rows[at + 20 : at + 26] for at in range(0, len(rows), 40)]
     text |= {"v": 1, "tasks": base64.b64encode(b"".join(tasks)).decode()}
-    pending = Pending(text["batch"], next(broker.cluster.commits), json.dumps(text))
-    broker.cluster.commit(query.prefix, query.where, pending)
+    commit_offset(broker, query.prefix, query.where, text["batch"], json.dumps(text))
 
 
 @pytest.mark.parametrize("step", [Step.DECIDED, Step.ONE_ENDED, Step.ENDED], ids=str)
@@ -190,8 +189,7 @@ def test_a_decision_of_0_2_is_refused_if_no_later_one_is_there(
         del text[later]
     for batch_id, is_refused in ((1, False), (2, True)):
         old = json.dumps(text | {"v": 1, "tasks": "", "batch": batch_id})
-        pending = Pending(0, next(broker.cluster.commits), old)
-        broker.cluster.commit(query.prefix, TopicPartition(query.topic, 1), pending)
+        commit_offset(broker, query.prefix, TopicPartition(query.topic, 1), 0, old)
         if is_refused:
             with pytest.raises(ProtocolError, match="run the query once with version"):
                 query.start().look(3)

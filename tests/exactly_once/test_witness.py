@@ -657,7 +657,7 @@ def test_a_broker_that_does_not_know_a_new_topic_yet_is_not_believed(one: InMemo
 
 
 def test_a_leader_that_is_away_is_waited_for(broker: MemoryBroker, topic: str) -> None:
-    """The rest of the cluster runs, and the decision with it."""
+    """The other brokers run, and one of them keeps the decision."""
     trial = in_memory_trial(broker, topic)
     run = trial.query.start()
     winners = run.write(0)
